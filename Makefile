@@ -49,9 +49,9 @@ UV_SYNC := .ci/timed downloads .tools/bin/uv sync --quiet --frozen --inexact --p
 	@$(UV_SYNC) --no-dev --extra service
 	@touch $@
 
-# What `make check ROOM=...` needs: the type checkers and quick tests, and none of the large packages of the laboratory.
+# What `make check ROOM=...` needs: the type checkers and quick tests, and neither Dask, MLflow, Matplotlib nor JAX.
 .venv/.room: .venv/.run
-	@$(UV_SYNC) --extra service --extra collector
+	@$(UV_SYNC) --extra service --extra collector --extra lab
 	@touch $@
 
 .venv/.dev: .venv/.room
@@ -78,6 +78,9 @@ deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
 docs: .venv/.dev ## the documentation as a site, under dist/docs; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
+contract: .venv/.dev $(PAGE)/node_modules/.ready ## generate the OpenAPI document and the types of client and page from the REST models
+	@$(PY) -m tests.docs.contract
+
 format: .venv/.dev ## rewrite the code in the house's format
 	@.venv/bin/ruff format -q . && .venv/bin/ruff check -q --fix .
 
@@ -88,11 +91,12 @@ FORMAT := format='.venv/bin/ruff format --check -q . && .venv/bin/ruff check -q 
 LAYERS := layers='.venv/bin/lint-imports --no-logo'
 MYPY := mypy='.venv/bin/mypy'
 PYRIGHT := basedpyright='.venv/bin/basedpyright --level error'
+PROSE := prose='$(PY) -m tests.prose.checker'
 PAGE_CHECK := page='cd $(PAGE) && $(NODE) npm run --silent check'
 PAGE_TESTS := page-tests='cd $(PAGE) && $(NODE) npm test --silent'
-LINT := $(FORMAT) $(LAYERS) $(MYPY) $(PYRIGHT) $(PAGE_CHECK)
+LINT := $(FORMAT) $(LAYERS) $(PROSE) $(MYPY) $(PYRIGHT) $(PAGE_CHECK)
 
-lint: .venv/.dev $(PAGE)/node_modules/.ready ## format, lint, both type checkers, layers
+lint: .venv/.dev $(PAGE)/node_modules/.ready ## format, lint, prose, both type checkers, layers
 	@$(PARTS) $(LINT)
 
 check: begin-times $(if $(ROOM),.venv/.room,.venv/.dev $(PAGE)/node_modules/.ready) ## lint beside the quick tests (ROOM=actions: one package and those that import it)
@@ -109,7 +113,7 @@ test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and prope
 
 test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
 	@.ci/apt chromium libatomic1 curl debootstrap
-	@.ci/apt --asleep $(SERVER_PACKAGES) $(JUDGES) $(CEPH_PACKAGES)
+	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
 	@$(PARTS) tests='$(PYTEST) -m "not ceph and not machine"' $(LINT) $(PAGE_TESTS) \
 	  pacific='CEPH_UNDER_TEST=pacific nice -n 3 $(CEPH_TESTS) -n 3 -m ceph'  # waits for most of its time
@@ -159,6 +163,9 @@ chaos: .venv/.dev ## everything killed, frozen and cut off while 1,000 readings 
 endure: .venv/.dev ## 500 readings a second and 50 event streams at one service: memory and descriptors stay flat (MINUTES=n, RATE=n)
 	@$(PY) -m tests.endure --minutes $(or $(MINUTES),10) --rate $(or $(RATE),500) $(ARGS)
 
+measure: .venv/.dev ## how the code base stands to its limits: names, lengths, functions a request enters (ARGS=--strict fails on a miss)
+	@$(PY) -m tests.measure $(ARGS)
+
 # The times of one run begin here: downloads and set-up are prerequisites of the targets that print them.
 begin-times: ## begin to measure what a target takes
 	@.ci/timed
@@ -169,4 +176,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb docs format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos endure attack clean
+.PHONY: begin-times help setup demo deb docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

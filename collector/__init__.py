@@ -1,4 +1,5 @@
-"""collector: on the OSD host, reads every disk and ships what it said; no forecast, no web framework.
+"""collector: runs on the OSD host, reads every disk and ships the readings, without forecasts or a web framework.
 
-In: smartctl's output (decoded by data.smart). Out: wire envelopes (data.wire). Import it without the ML packages.
+Input: smartctl's output (decoded by data.smart). Output: wire envelopes (data.wire). The package can be imported
+without the ML packages.
 """

@@ -1,7 +1,7 @@
-"""The collector of one host: what is due when, from its disks and OSDs into the spool.
+"""The collector of one host: it decides when each disk and OSD is read, and puts the results into the spool.
 
-It owns no thread and no clock. Whoever runs it calls `look`, `measure` and `deliver`, each from one thread, and waits
-as long as they say.
+`Agent` owns no thread and no clock. The caller runs `poll_disks`, `sample_latencies` and `deliver`, each in a thread
+of its own, and waits the returned number of seconds between two calls.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Protocol
 
 import structlog
 
-from predrain.collector.delivery import Courier, NoRoom, Spool, SpoolStatus
-from predrain.collector.delivery.selfmetrics import CollectorTally
+from predrain.collector.delivery import Shipper, Spool, SpoolDiskFull, SpoolStatus
+from predrain.collector.delivery.collector_metrics import CollectorTally
 from predrain.data.clock import Clock
 from predrain.data.error_counts import find_risen
 from predrain.data.ids import DeviceId
-from predrain.data.reading import LatencySummary, Reading, Smart, Unreadable
+from predrain.data.latency_windows import LatencySummary
+from predrain.data.reading import Reading, Smart, Unreadable
 
 
 class DiskCollector(Protocol):
@@ -26,19 +27,19 @@ class DiskCollector(Protocol):
 
     @property
     def nameless(self) -> tuple[str, ...]:
-        """Sentences: disks that were seen and have no identity."""
+        """Sentences about disks that were seen but have no identity."""
         ...
 
-    def round(self) -> Iterator[Reading]:
-        """One look at every disk, readings as they come."""
+    def read_disks(self) -> Iterator[Reading]:
+        """Read every disk once, and yield each reading as it arrives."""
         ...
 
     def reread_disks(self, devices: Collection[DeviceId]) -> Iterator[Reading]:
-        """Read these disks once more, where they were read last; readings as they come."""
+        """Read these disks once more at the place where each was read last, and yield each reading as it arrives."""
         ...
 
     def rescan(self) -> object:
-        """Look for disks that came and went."""
+        """Look for disks that were added or removed."""
         ...
 
 
@@ -47,57 +48,61 @@ class LatencyCollector(Protocol):
 
     @property
     def trouble(self) -> Mapping[str, str]:
-        """By OSD: why the last sample has nothing of it."""
+        """For each admin socket the reason why the last sample holds nothing of its OSD."""
         ...
 
     def sample(self) -> None:
         """Read the counters."""
         ...
 
-    def summaries(self) -> tuple[LatencySummary, ...]:
-        """Windows that ended since the last call."""
+    def take_summaries(self) -> tuple[LatencySummary, ...]:
+        """Return the windows that ended since the last call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Seconds between two of each (design 5: SMART every hour, latency every 15 s)."""
+    """Seconds between two runs of each task (design 5: SMART every hour, latency every 15 s)."""
 
     round: float = 3600.0
     rescan: float = 600.0
     sample: float = 15.0
     reread: float = 360.0
-    """From a reading whose error counts rose to the second one of that disk. A drain is never begun on one reading: a
-    second one five minutes later or more must agree, and the next round would come up to an hour later."""
+    """Seconds from a reading with risen error counts to the second reading of that disk. A drain never begins on one
+    reading: a second reading at least five minutes later must agree, and the next round would come up to an hour
+    later."""
 
 
-class Beat:
-    """When something that repeats is due, on a clock that never jumps. A tenth of jitter keeps hosts apart."""
+class RepeatTimer:
+    """Says when a repeated task is due, on a clock that never jumps. A jitter of 10 % keeps the hosts apart."""
 
     def __init__(self, seconds: float, random: Random, start: float) -> None:
         self._seconds, self._random, self._next = seconds, random, start
 
-    def due(self, now: float) -> bool:
-        """Whether it is time; if so, the next time is set."""
+    def is_due(self, now: float) -> bool:
+        """Return whether the task is due, and set its next time if it is."""
         if now < self._next:
             return False
         self._next = now + self._seconds * self._random.uniform(0.9, 1.1)
         return True
 
-    def wait(self, now: float) -> float:
-        """Seconds until it is due."""
+    def compute_wait_seconds(self, now: float) -> float:
+        """Return the seconds until the task is due."""
         return max(0.0, self._next - now)
 
 
 class Agent:
-    """`monotonic` gives seconds that never jump; `clock` the time that readings are dated with."""
+    """The collector's loop bodies.
+
+    `monotonic` gives seconds that never jump; `clock` gives the time that dates readings.
+    """
 
     def __init__(
         self,
         disks: DiskCollector,
         latencies: LatencyCollector,
         spool: Spool,
-        courier: Courier,
+        courier: Shipper,
         *,
         clock: Clock,
         monotonic: Callable[[], float],
@@ -109,50 +114,50 @@ class Agent:
         self._clock, self._monotonic, self._stopping = clock, monotonic, stopping
         self._intervals = intervals
         start = monotonic()
-        self._rounds = Beat(intervals.round, random, start)
-        self._rescans = Beat(intervals.rescan, random, start)
+        self._rounds = RepeatTimer(intervals.round, random, start)
+        self._rescans = RepeatTimer(intervals.rescan, random, start)
         self._sample_at = start
         self._last: dict[DeviceId, Smart] = {}
-        """What each disk told last."""
+        """The last SMART state of each disk."""
         self._again: dict[DeviceId, float] = {}
-        """When a disk whose error counts rose is to be read again."""
+        """The time at which a disk with risen error counts is to be read again."""
         self._accepted = self._seen = self._unreadable = 0
         self._round_seconds: float | None = None
         self._told = SpoolStatus(0, 0, 0, 0, 0, 0, None)
 
-    def look(self) -> float:
-        """Rescan and read the disks if it is time; returns the seconds to wait."""
-        if self._rescans.due(self._monotonic()):
+    def poll_disks(self) -> float:
+        """Rescan and read the disks if they are due; return the seconds to wait."""
+        if self._rescans.is_due(self._monotonic()):
             self._disks.rescan()
-        if self._rounds.due(self._monotonic()):
+        if self._rounds.is_due(self._monotonic()):
             self._again.clear()
             self._round()
         self._reread_disks()
         now = self._monotonic()
         again = [max(0.0, at - now) for at in self._again.values()]
-        return min(self._rescans.wait(now), self._rounds.wait(now), *again)
+        return min(self._rescans.compute_wait_seconds(now), self._rounds.compute_wait_seconds(now), *again)
 
-    def measure(self) -> float:
-        """Sample the OSDs, and keep the windows that ended; returns the seconds to wait."""
+    def sample_latencies(self) -> float:
+        """Sample the OSDs, and put the windows that ended into the spool; return the seconds to wait."""
         self._latencies.sample()
-        summaries = self._latencies.summaries()
+        summaries = self._latencies.take_summaries()
         if summaries:
             self._spool.accept_latency(summaries, self._clock.now())
-        # Counted from the start, so that a slow sample does not stretch the interval.
+        # The next time is counted from the start, so that a slow sample does not stretch the interval.
         now = self._monotonic()
         missed = int(max(0.0, now - self._sample_at) // self._intervals.sample)
         self._sample_at += self._intervals.sample * (missed + 1)
         return max(0.0, self._sample_at - now)
 
     def deliver(self) -> float:
-        """Carry one batch to the sink; returns the seconds to wait."""
-        return self._courier.step()
+        """Carry one batch to the sink; return the seconds to wait."""
+        return self._courier.ship_batch()
 
-    def tally(self) -> CollectorTally:
-        """How it goes; what was lost since the last call is logged."""
+    def build_tally(self) -> CollectorTally:
+        """Build the tally of this collector, and log the losses since the last call."""
         try:
-            spool = self._spool.standing()
-        except NoRoom:
+            spool = self._spool.read_status()
+        except SpoolDiskFull:
             spool = None
         if spool is not None:
             self._tell_losses(spool)
@@ -170,7 +175,7 @@ class Agent:
     def _round(self) -> None:
         began = self._monotonic()
         seen = unreadable = 0
-        for reading in self._disks.round():
+        for reading in self._disks.read_disks():
             if self._keep(reading) and self._intervals.round > self._intervals.reread:
                 self._again[reading.device] = self._monotonic() + self._intervals.reread
             seen += 1
@@ -181,7 +186,7 @@ class Agent:
         self._round_seconds = self._monotonic() - began
 
     def _reread_disks(self) -> None:
-        """Read the disks again whose time has come; a second rise is left to the next round."""
+        """Read the disks that are due for a second reading. A second rise is left to the next round."""
         now = self._monotonic()
         due = [device for device, at in self._again.items() if at <= now]
         if not due:
@@ -194,10 +199,10 @@ class Agent:
                 return
 
     def _keep(self, reading: Reading) -> bool:
-        """Take a reading into the spool; whether error counts of its disk rose since the one before."""
+        """Put a reading into the spool. Return whether error counts of its disk rose since the reading before."""
         refused = self._spool.accept((reading,), self._clock.now())
         for sentence in refused:
-            structlog.get_logger().error("reading not kept", why=sentence)
+            structlog.get_logger().error("reading not kept", reason=sentence)
         self._accepted += not refused
         if not isinstance(reading.seen, Smart):
             return False
@@ -214,5 +219,5 @@ class Agent:
                 "lost",
                 readings=readings,
                 latency_summaries=summaries,
-                why="the spool is full or its disk is: bring the sink back, or give [collector] a larger spool",
+                reason="the spool is full or its disk is: bring the sink back, or give [collector] a larger spool",
             )

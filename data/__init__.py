@@ -1,6 +1,7 @@
-"""data: the words that every other room speaks, and where they are kept.
+"""data: the values that all other packages share, and the places where they are stored.
 
-In: bytes (smartctl output, wire envelopes, rows of a store). Out: frozen values (`Reading`, `Outlook`, `Drain`,
-`Outcome`) and two ports, `Log` (data.log) and `Store` (data.store), with their adapters beside them.
-No forecast, no decision, no settings and no process lives here; this room imports nothing of ours.
+Input: bytes (smartctl output, wire envelopes, rows of a store). Output: frozen values (`Reading`, `Outlook`, `Drain`,
+`Outcome`) and two ports, `Log` (data.log) and `Store` (data.store), with their adapters.
+
+The package holds no forecast, no decision, no settings and no process, and imports no other package of predrain.
 """

@@ -1,4 +1,4 @@
-"""The clock port: time comes into a room as an argument, and into a loop from here."""
+"""The clock port: a package gets the time as an argument, and a loop gets it from a clock."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Gives the time and waits. A simulation jumps; a service sleeps."""
+    """Gives the time and waits. In a simulation the time jumps; in a service it passes."""
 
     def now(self) -> datetime:
-        """The current time: UTC, aware."""
+        """Return the current time, in UTC with its zone."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -18,9 +18,11 @@ class Clock(Protocol):
         ...
 
 
-def lately(at: datetime, now: datetime, span: timedelta) -> bool:
-    """Whether `at` lies less than `span` before `now`. A time of the future does not: the clock was set back since, so
-    how long ago it was is not known, and nobody may wait until it comes again.
+def is_within_last(at: datetime, now: datetime, span: timedelta) -> bool:
+    """Return whether `at` lies less than `span` before `now`.
+
+    A time in the future does not. The clock was then set back, so the age is not known, and no caller may wait until
+    that time comes again.
     """
     return timedelta(0) <= now - at < span
 

@@ -1,4 +1,4 @@
-"""Events of a cluster, its drains and the outlooks of its disks, as they are kept: how each subject stands then."""
+"""Events of a cluster, its drains and the outlooks of its disks as they are stored: the new state of each subject."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ CONTROLLER_SUBJECT = "controller"
 
 
 class ClusterEventKind(StrEnum):
-    """What is told of a subject."""
+    """The kinds of an event."""
 
     OSD_DOWN = "osd_down"
     OSD_UP = "osd_up"
     DRAIN = "drain"
-    """A drain is in another state: `state`."""
+    """The drain entered the state `state`."""
     HALTED = "halted"
     HALT_LIFTED = "halt_lifted"
     CONTROLLER = "controller"
-    """Another process acts on drains: `by`."""
+    """Another process, `by`, acts on drains now."""
     OUTLOOK_WORSE = "outlook_worse"
     OUTLOOK_DOUBLED = "outlook_doubled"
     """The severity is the same, and the probability of a failure has doubled."""
@@ -32,7 +32,7 @@ class ClusterEventKind(StrEnum):
 
     @property
     def is_of_outlook(self) -> bool:
-        """Whether it tells of an outlook that was announced."""
+        """True if the event is about an outlook that was announced."""
         return self in _OF_OUTLOOKS
 
 
@@ -40,12 +40,12 @@ _OF_OUTLOOKS = frozenset(
     {ClusterEventKind.OUTLOOK_WORSE, ClusterEventKind.OUTLOOK_DOUBLED, ClusterEventKind.OUTLOOK_BETTER}
 )
 _ENDS = frozenset({ClusterEventKind.OSD_UP, ClusterEventKind.HALT_LIFTED})
-"""What is no event of a subject of which nothing was told before."""
+"""Kinds that are no event for a subject without an earlier event."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """One event. `epoch`: of the map in which it was seen; None: it does not come from a map."""
+    """One event. `epoch` is the epoch of the map in which it was seen; None: the event does not come from a map."""
 
     subject: str
     """The OSD (`osd.3`), the id of the drain, `outlook:` and the disk, HALT_SUBJECT or CONTROLLER_SUBJECT."""
@@ -57,36 +57,37 @@ class ClusterEvent:
     state: DrainState | None = None
     intent: Intent | None = None
     why: str = ""
-    """For people: the reason of a halt, an outlook or a drain, the first guard that refuses, why a drain ended."""
+    """A text for people: the reason of a halt, an outlook or a drain, the first guard that refuses, or why a drain
+    ended."""
     by: str = ""
-    """Who did it, where somebody is named."""
+    """The person or process that caused the event, if it is known."""
     epoch: int | None = None
     severity: Status | None = None
-    """Of an outlook."""
+    """The severity of an outlook."""
 
     @property
-    def standing(self) -> tuple[object, ...]:
-        """What makes a new event where it differs. A drain that holds for another reason still holds."""
+    def state_key(self) -> tuple[object, ...]:
+        """The values that make a new event when they differ. A drain that holds for another reason still holds."""
         if self.kind is ClusterEventKind.CONTROLLER:
             return self.kind, self.by
         return self.kind, self.state, self.why if self.kind is ClusterEventKind.HALTED else ""
 
-    def follows(self, last: ClusterEvent | None) -> bool:
-        """Whether the event says something new of its subject after the last one that is kept."""
+    def is_news_after(self, last: ClusterEvent | None) -> bool:
+        """Return whether the event is new for its subject after the last stored event."""
         if last is None:
             return self.kind not in _ENDS
         if (
             self.kind.is_of_outlook
-        ):  # every announcement is news; one that is repeated has the time that it had
+        ):  # every announcement is news; one that is repeated has the same time as before
             graver = GRAVITY[self.severity or Status.UNKNOWN] > GRAVITY[last.severity or Status.UNKNOWN]
             return self.at > last.at or (self.at == last.at and graver)
         if self.epoch is not None and last.epoch is not None and self.epoch <= last.epoch:
             return False
-        return self.standing != last.standing
+        return self.state_key != last.state_key
 
 
 def tell_drain(drain: Drain) -> ClusterEvent:
-    """How a drain stands by this revision."""
+    """Build the event for the state of a drain at this revision."""
     why, by = drain.ended_why, drain.cancelled_by
     if drain.state is DrainState.PROPOSED:
         why, by = drain.reason, drain.asked_by
@@ -106,7 +107,7 @@ def tell_drain(drain: Drain) -> ClusterEvent:
 
 
 def tell_outlook(kind: ClusterEventKind, outlook: Outlook) -> ClusterEvent:
-    """An outlook that was announced. kind: why it was (`ClusterEventKind.is_of_outlook`)."""
+    """Build the event for an announced outlook. `kind` is the reason (`ClusterEventKind.is_of_outlook`)."""
     return ClusterEvent(
         f"outlook:{outlook.device}",
         outlook.as_of,
@@ -118,6 +119,6 @@ def tell_outlook(kind: ClusterEventKind, outlook: Outlook) -> ClusterEvent:
 
 
 def tell_halt(why: str | None, by: str, at: datetime) -> ClusterEvent:
-    """A halt with its reason, or that it was lifted (None)."""
+    """Build the event for a halt with its reason, or for a lifted halt (None)."""
     kind = ClusterEventKind.HALT_LIFTED if why is None else ClusterEventKind.HALTED
     return ClusterEvent(HALT_SUBJECT, at, kind, why=why or "", by=by)

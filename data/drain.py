@@ -1,4 +1,4 @@
-"""A drain: what was planned for an OSD, how far it is, and every line of what was seen, decided and answered."""
+"""A drain: its plan for an OSD, its progress, and a journal of observations, decisions and the cluster's answers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from predrain.data.ids import DeviceId, OsdId, PgId
+from predrain.data.hold_reason import HoldCause, HoldReason
+from predrain.data.ids import ClusterId, DeviceId, OsdId, PgId
+from predrain.data.plan_refusal import PlanRefusal
 from predrain.data.refusal import Refusal
 from predrain.data.setting import Setting
 
 
 class DrainState(StrEnum):
-    """States of design 6.2. FAILED needs a person and says for what."""
+    """The states of a drain (design 6.2). FAILED needs a person, and the drain gives the reason."""
 
     PROPOSED = "proposed"
     APPROVED = "approved"
@@ -32,8 +34,8 @@ class DrainState(StrEnum):
 class Intent(StrEnum):
     """REPLACE keeps the slot (and its CRUSH weight) for a new disk; REMOVE ends at CRUSH weight 0.
 
-    QUARANTINE moves no data: the OSD stops leading PGs, and leads them again when it is no longer slow. FILL is the
-    way back: a new, empty disk in the slot gets its share.
+    QUARANTINE moves no data: the OSD is the primary of no PG until it is no longer slow. FILL is the way back: a new,
+    empty disk in the slot gets its share.
     """
 
     REPLACE = "replace"
@@ -43,27 +45,27 @@ class Intent(StrEnum):
 
     @property
     def moves_data(self) -> bool:
-        """Whether balancer and throttles are held, and the pace follows what clients feel."""
+        """True if balancer and throttles are held, and the pace follows the latency of the clients."""
         return self is not Intent.QUARANTINE
 
     @property
     def empties_osd(self) -> bool:
-        """Whether no data is left on its OSDs when it ends."""
+        """True if the drain's OSDs hold no data when it ends."""
         return self in (Intent.REPLACE, Intent.REMOVE)
 
     @property
     def fills_osd(self) -> bool:
-        """Whether its OSDs have their whole share of the data when it ends."""
+        """True if the drain's OSDs have their whole share of the data when it ends."""
         return self is Intent.FILL
 
     @property
     def removes_osd(self) -> bool:
-        """Whether the CRUSH weight of its OSDs is 0 when it ends."""
+        """True if the CRUSH weight of the drain's OSDs is 0 when it ends."""
         return self is Intent.REMOVE
 
 
 class Mechanic(StrEnum):
-    """How data leaves an OSD (design 6.4)."""
+    """The ways in which data leaves an OSD (design 6.4)."""
 
     UPMAP_WALK = "walk by upmap"
     OVERRIDE_LADDER = "ladder by override reweight"
@@ -74,7 +76,7 @@ class Mechanic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One PG's shard from the suspect to where the final map puts it."""
+    """The move of one PG's shard from the suspect OSD to its place in the final map."""
 
     pg: PgId
     source: OsdId
@@ -84,7 +86,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What one OSD is to receive. Fullness in [0, 1], after with everything else that is promised to it."""
+    """The load that one OSD is to receive.
+
+    `before` and `after` are its fullness in [0, 1]; `after` includes everything else that is promised to it.
+    """
 
     osd: OsdId
     pgs: int
@@ -93,22 +98,58 @@ class Target:
     after: float | None
 
 
-AFTER = "then "
-"""Begins the name of a bound that follows when no data is left; the others stand beside each other until then."""
-AFTER_OVERRIDE, AFTER_WEIGHT = f"{AFTER}override 0", f"{AFTER}CRUSH weight 0"
+class BoundKind(StrEnum):
+    """The causes that limit how soon a plan can end."""
+
+    TARGET_STARTS = "target_starts"
+    """One target receives many PGs, and only a few may be on their way to it at once."""
+    TARGET_WRITES = "target_writes"
+    """One target receives many bytes."""
+    SOURCE_READS = "source_reads"
+    """One OSD reads many bytes."""
+    PRIMARY_FILLS = "primary_fills"
+    """One primary fills its PGs one at a time."""
+    HOST_NETWORK = "host_network"
+    IN_FLIGHT = "in_flight"
+    """The policy limits the PGs in flight."""
+    PEERING = "peering"
+    """The policy limits the PGs that peer at once."""
+    ONE_BY_ONE = "one_by_one"
+    """There is no latency signal, so PGs move one at a time."""
+    POLLS = "polls"
+    """Polls of the controller in which nothing starts."""
+    OVERRIDE_ZERO = "override_zero"
+    """The override goes to 0 when no data is left, and PGs peer once more."""
+    WEIGHT_ZERO = "weight_zero"
+    """The CRUSH weight goes to 0 when no data is left."""
+
+    @property
+    def follows_data(self) -> bool:
+        """True if the bound begins when no data is left. All other bounds run side by side until then."""
+        return self in (BoundKind.POLLS, BoundKind.OVERRIDE_ZERO, BoundKind.WEIGHT_ZERO)
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One thing that takes at least so long; the longest is the plan's bottleneck."""
+    """A lower limit for the duration, from one cause. The longest bound is the plan's bottleneck."""
 
-    name: str
+    kind: BoundKind
     hours: float
+    osd: OsdId | None = None
+    host: str = ""
+    pgs: int = 0
+    at_once: int = 0
+    """PGs that may be under way, in flight or peering at once."""
+    bytes: int = 0
+    bytes_per_second: float = 0.0
+    polls: int = 0
+    text: str = ""
+    """The words of a document of before, which has no figures; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Computed on the real map before anything moves; `moves` is in the order of risk x redundancy."""
+    """Computed on the real map before any data moves; `moves` is in the order of risk x redundancy."""
 
     mechanic: Mechanic
     why: str
@@ -116,34 +157,33 @@ class Plan:
     moves: tuple[Move, ...]
     fullest_osd: OsdId | None
     fullest_after: float | None
-    """Fullness in [0, 1] of the fullest target once all has moved."""
+    """Fullness in [0, 1] of the fullest target after all moves."""
     cluster_after: float | None
     eta_hours: float | None
-    bottleneck: str
-    refusals: tuple[str, ...] = ()
-    """Sentences that make the plan illegal now; empty when it may go."""
+    refusals: tuple[PlanRefusal, ...] = ()
+    """Causes that make the plan not permitted now; empty if it may begin."""
     targets: tuple[Target, ...] = ()
-    """Who receives what, the fullest first."""
+    """The receiving OSDs, the fullest first."""
     bounds: tuple[Bound, ...] = ()
-    """What the ETA is made of, the longest first."""
+    """The bounds of the ETA, the longest first."""
     ticks: int = 0
-    """Looks of the controller that the whole takes, by the longest bound."""
+    """Polls of the controller that the whole drain takes, by the longest bound."""
     rejected: tuple[str, ...] = ()
-    """Other mechanics and why they were not taken, one sentence each."""
+    """The other mechanics and why they were not chosen, one sentence each."""
     stirred: tuple[PgId, ...] = ()
-    """PGs that the device's CRUSH weight can move at all on its way to 0; empty where that weight stays."""
+    """PGs that can move while the device's CRUSH weight goes to 0; empty if that weight stays."""
     survives: float | None = None
-    """Chance in [0, 1] that the device lives as long as the ETA; None: its outlook has no curve."""
+    """Probability in [0, 1] that the device lives as long as the ETA; None: its outlook has no curve."""
 
     @property
     def bytes(self) -> int:
-        """Bytes to move in all."""
+        """Total bytes to move."""
         return sum(move.bytes for move in self.moves)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Invariant: 0 <= moved_pgs + lost_pgs <= planned_pgs."""
+    """The progress of a drain. Invariant: 0 <= moved_pgs + lost_pgs <= planned_pgs."""
 
     planned_pgs: int = 0
     moved_pgs: int = 0
@@ -153,21 +193,22 @@ class Progress:
     budget: int = 1
     """PGs that pacing allows in flight now."""
     started: int = 0
-    """PGs that the last step sent on their way."""
+    """PGs whose move the last step began."""
     asked: str = ""
-    """What the last look's latency asked of the budget; the same twice running changes it."""
+    """The change of the budget that the last poll's latency called for. The same call twice in a row changes the
+    budget."""
     lost_pgs: int = 0
-    """PGs whose copy on the old disk is gone without having been moved; Ceph rebuilds it from the others."""
+    """PGs whose copy on the old disk is lost before it was moved; Ceph rebuilds it from the other copies."""
 
     @property
-    def counted(self) -> tuple[int, int, int]:
-        """What stays the same for as long as nothing moves."""
+    def movement_key(self) -> tuple[int, int, int]:
+        """The values that stay the same for as long as no data moves."""
         return self.moved_pgs, self.moved_bytes, self.in_flight
 
 
 @dataclass(frozen=True, slots=True)
 class Insistence:
-    """A person lets a drain pass some guards for a while, in the step in which the drain is now."""
+    """A person's order to let a drain pass some guards for a while, within its present step."""
 
     guards: tuple[str, ...]
     """Codes of the guards that are overruled."""
@@ -178,7 +219,7 @@ class Insistence:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A person gave up the cancel of a drain: what would move data is left as it stands."""
+    """A person gave up the cancel of a drain: the settings that would move data stay as they are."""
 
     by: str
     at: datetime
@@ -201,41 +242,68 @@ class Drain:
     plan: Plan | None = None
     progress: Progress = field(default_factory=Progress)
     saved: Mapping[Setting, str] = field(default_factory=dict)
-    """Settings as they were before we touched them, to restore (`osd.3/reweight`: `1.0`)."""
+    """Settings as they were before the drain changed them, for restoring (`osd.3/reweight`: `1.0`)."""
     ours: Mapping[Setting, str] = field(default_factory=dict)
-    """What we set that still stands, under the same keys: the `conflict` guard compares it with the map."""
+    """Settings that the drain wrote and that still stand, under the same keys: the `conflict` guard compares them
+    with the map."""
     policy: Mapping[str, str] = field(default_factory=dict)
-    """Snapshot of the policy under which it was approved."""
+    """Snapshot of the policy under which the drain was approved."""
     resume_to: DrainState | None = None
-    """Where a person's resume leads, while PAUSED."""
+    """The state to which a person's resume leads, while the drain is PAUSED."""
     held_by: tuple[str, ...] = ()
     """Sentences of the guards that refuse now."""
-    held_for: tuple[str, ...] = ()
-    """Codes of what `held_by` says; empty where the sentence is no guard's."""
+    held_for: tuple[HoldReason, ...] = ()
+    """The reasons of the sentences in `held_by`; empty if a sentence has no reason of the list."""
+    held_osd: OsdId | None = None
+    """The OSD that the first sentence in `held_by` is about; None if it is about no single OSD."""
     held_since: datetime | None = None
-    """Since when it has been held for the same codes without a break."""
+    """Time since which the drain has been held for the same codes without a break."""
     ended_why: str = ""
     cancelled_by: str = ""
-    """The person who cancelled it; empty where it ended by itself."""
+    """The person who cancelled the drain; empty if it ended by itself."""
     spare_reads: bool = False
-    """Reading the disk hurts clients: it stops leading PGs before its data leaves (`Mechanic.REBUILD`)."""
+    """True if reading the disk slows clients: the OSD stops being primary before its data leaves
+    (`Mechanic.REBUILD`)."""
     avoided: tuple[OsdId, ...] = ()
-    """OSDs that a person had left out as targets; every later plan leaves them out as well."""
+    """OSDs that a person excluded as targets; every later plan excludes them as well."""
     insistence: Insistence | None = None
-    """Guards that a person overruled; it stands until its time or the end of the step."""
+    """Guards that a person overruled, valid until its time or the end of the step."""
     given_up: GivenUp | None = None
-    """Of a cancel whose data cannot go back: who gave it up."""
+    """The person who gave up a cancel whose data cannot go back."""
 
     @property
-    def emptied(self) -> bool:
-        """Whether no data is left on its OSDs: a disk that was filled has its share, and serves."""
+    def hold_cause(self) -> HoldCause | None:
+        """The cause of the present hold, for programs; None if nothing holds the drain."""
+        if not self.held_by:
+            return None
+        return HoldCause(self.held_for[0] if self.held_for else HoldReason.OTHER, self.held_osd)
+
+    @property
+    def is_emptied(self) -> bool:
+        """True if no data is left on the drain's OSDs. A disk that was filled has its share, and serves."""
         over = (DrainState.VERIFIED, DrainState.HANDED_OVER)
         return self.state in over and self.intent.empties_osd
 
 
+class JournalEvent(StrEnum):
+    """The lines of a journal by which programs decide. The sentence in `JournalEntry.decided` is for people only."""
+
+    BEGUN = "begun"
+    """The drain began: from now on it may send commands."""
+    COUNTED = "counted"
+    """Every copy of the drain's PGs was counted on other OSDs."""
+    HELD = "held"
+    """Guards hold the drain."""
+    WAITED = "waited"
+    """No guard holds the drain, and nothing has moved for long."""
+    HALTED = "halted"
+    """A person halted everything, for `JournalEntry.reason`."""
+    HALT_LIFTED = "halt_lifted"
+
+
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One line of a drain's journal; append-only. What was seen, what was decided, what the cluster answered."""
+    """One line of a drain's journal, which is append-only: the observation, the decision and the cluster's answer."""
 
     drain: str
     at: datetime
@@ -244,6 +312,13 @@ class JournalEntry:
     answered: str = ""
     epoch: int | None = None
     caller: str = "controller"
+    event: JournalEvent | None = None
+    """The event for programs. None: no program decides by this line."""
+    reason: str = ""
+    """The reason that a person gave for a halt, as the person wrote it."""
+    cluster: ClusterId | None = None
+    """The cluster of the drain. None: the line is about no single cluster (audit, halt), or it is older than this
+    field and about the cluster to which its store is bound."""
 
 
 class DrainStands(Refusal):
@@ -253,7 +328,27 @@ class DrainStands(Refusal):
         self.drain = drain
         cure = "cancel it first"
         if drain.state is DrainState.VERIFIED:
-            cure = f"hand it over first: predrain drain done {drain.id}"
+            cure = f"hand it over first: predrain drain hand-over {drain.id}"
         elif drain.state is DrainState.CANCELLING:
             cure = "ask again when a controller has put everything back"
         super().__init__(f"osd.{drain.osds[0]} already has drain {drain.id} ({drain.state.value}); {cure}")
+
+
+class OfOtherCluster(Refusal):
+    """A journal line or a request names another cluster than that of the store."""
+
+    def __init__(self, what: str, cluster: ClusterId, own: ClusterId) -> None:
+        super().__init__(
+            f"{what} is about cluster {cluster}, and this store is about cluster {own}, whose OSDs are other disks: "
+            "nothing is done. Send it to the predrain of that cluster"
+        )
+
+
+class NoSuchTarget(Refusal):
+    """A target of a drain that is neither an OSD of the map nor a device under one."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(
+            f"'{target}' is neither an OSD (osd.N) nor a device of this cluster; "
+            "see `predrain cluster status`"
+        )

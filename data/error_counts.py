@@ -1,4 +1,4 @@
-"""Counts of a reading that speak against its disk, whatever its protocol: what rises is news."""
+"""The counts of a reading that are evidence against its disk in every protocol: a rise in one is news."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERROR_COUNTERS: Final = (
 )
 """Counters of `data.reading.Counters` that count errors or worn-out sectors."""
 ERROR_ATTRIBUTES: Final = (5, 10, 184, 187, 188, 196, 197, 198, 199)
-"""ATA attributes that say the same."""
+"""ATA attributes with the same meaning."""
 
 ATA_COUNTERS: Final[Mapping[int, str]] = {
     5: "reallocated",
@@ -31,15 +31,16 @@ ATA_COUNTERS: Final[Mapping[int, str]] = {
     198: "offline_uncorrectable",
     199: "crc_errors",
 }
-"""SMART id of a SATA drive -> the counter that says the same."""
+"""Counter with the same meaning for each SMART id of a SATA drive."""
 SAS_COUNTERS: Final[Mapping[int, str]] = {5: "grown_defects", 187: "uncorrected_errors", 197: "pending"}
-"""SMART id of a SATA drive -> the counter of a SAS drive that means the same. A grown defect is a block that the drive
-gave up in service (SBC-4), as a reallocated sector is; a pending defect is in its background scan's list and not yet
-reassigned; an uncorrected error is a read, write or verification that failed in spite of all corrections (SPC-5)."""
+"""Counter of a SAS drive with the same meaning for each SMART id of a SATA drive. A grown defect is a block that the
+drive gave up in service (SBC-4), as a reallocated sector is. A pending defect is in its background scan's list and
+not yet reassigned. An uncorrected error is a read, write or verification that failed in spite of all corrections
+(SPC-5)."""
 
 
 def count_errors(seen: Smart) -> dict[str, int]:
-    """Each count that the reading tells, by the counter's name or the attribute's number."""
+    """Return each count of the reading, by the counter's name or the attribute's number."""
     found: dict[str, int] = {}
     for name in ERROR_COUNTERS:
         count = getattr(seen.counters, name)
@@ -52,6 +53,6 @@ def count_errors(seen: Smart) -> dict[str, int]:
 
 
 def find_risen(before: Smart, after: Smart) -> tuple[str, ...]:
-    """Names of the counts that are higher than before; a count that one of the two lacks has not risen."""
+    """Return the names of the counts that are higher than before; a count that one of the two lacks has not risen."""
     old = count_errors(before)
     return tuple(name for name, count in count_errors(after).items() if count > old.get(name, count))

@@ -1,4 +1,7 @@
-"""Names of hosts as different programs know them, and whose word about an OSD counts. Pure functions."""
+"""Host names as different programs write them, and the choice of the hosts whose reports of an OSD count.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from predrain.data.ids import HostName
 
 
 def is_same_host(one: HostName, other: HostName) -> bool:
-    """Whether two names are of one host: Ceph may know it by its short name, the collector by its full one."""
+    """Return whether two names are of one host: Ceph may know its short name and the collector its full one."""
     if "." in one and "." in other:
         return one == other
     return one.partition(".")[0] == other.partition(".")[0]
@@ -17,11 +20,12 @@ def is_same_host(one: HostName, other: HostName) -> bool:
 def choose_tellers(
     machine: HostName | None, machines: Collection[HostName], tellers: Collection[HostName]
 ) -> frozenset[HostName]:
-    """The hosts of `tellers` whose latencies of an OSD count.
+    """Return the hosts of `tellers` whose latencies of an OSD count.
 
-    machine: where the OSD runs, as the OSD itself tells; None: not known, so that every host counts. machines: where
-    any OSD of the cluster runs. The OSD's own machine counts. Where that one tells nothing, hosts that no OSD runs on
-    count: their collectors are set to names of their own. A machine of other OSDs never counts.
+    `machine` is the host on which the OSD runs, as the OSD itself reports; None: unknown, so that every host counts.
+    `machines` are the hosts on which any OSD of the cluster runs. The OSD's own machine counts. If that machine
+    reports nothing, hosts without any OSD count: their collectors are configured with other names. A machine of other
+    OSDs never counts.
     """
     if machine is None:
         return frozenset(tellers)

@@ -1,43 +1,44 @@
-"""The rule of the life cycle: from what is known of a disk to its state. Pure functions of values.
+"""The rule of the life cycle: derives the state of a disk from all facts about it. Pure functions of values.
 
-`decide_life` makes the state of one disk of everything that is known of the disk. Where the state, the place or the
-successor differs from the last change that is on record, the answer is a new change with its time, its source and its
-evidence; else it is that last change.
+`decide_life` decides on the state of one disk. If the state, the place or the successor differs from the last stored
+change, the answer is a new change with its time, its source and its evidence; else it is that last change.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from predrain.data.drain import Drain, DrainState, Intent
-from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Reading, Role, Unreadable
 from predrain.data.residence import is_apart
 
 UNHEARD = timedelta(days=7)
-"""A disk under no running OSD that was not read for so long (or for four stale times) is lost from sight."""
+"""A disk under no running OSD that was not read for so long (or for four stale times) is lost."""
 SETTLING = timedelta(minutes=10)
-"""After a start, or after a host was heard again: by then what waited in spools and in the log has been delivered."""
+"""Time after a start, or after a host was heard again, by which records waiting in spools and in the log have
+arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class OsdPlace:
-    """An OSD as the cluster has it, or, where no cluster is known, as its host told it with a reading."""
+    """An OSD as the cluster has it or, without a known cluster, as its host reported it with a reading."""
 
     osd: OsdId
     host: HostName
     device: DeviceId | None
-    """The disk that keeps its data: it stands in the slot. None: not known now."""
+    """The disk that holds the OSD's data: it stands in the slot. None: not known now."""
     up: bool = False
     serving: bool = False
-    """Whether the OSD is up, in and has weight, so that data is on it."""
+    """True if the OSD is up, in and has weight, so that data is on it."""
     shared: tuple[DeviceId, ...] = ()
-    """Disks that keep its DB or WAL."""
+    """Disks that hold the OSD's DB or WAL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,55 +49,60 @@ class LifeClock:
     stale_after: timedelta
     """A disk without an answer for so long is silent."""
     settled: bool = True
-    """Whether readings had time to arrive, so that missing ones mean something."""
+    """True if readings had time to arrive, so that missing ones have a meaning."""
 
     @property
     def lost_after(self) -> timedelta:
-        """A disk that nobody has read for so long is lost from sight."""
+        """A disk that no host has read for so long is lost."""
         return max(UNHEARD, 4 * self.stale_after)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCluster:
-    """Where the disks stand: `places` by OSD. `as_of`: of the cluster's own list; None: told by readings alone."""
+    """The places of the disks, by OSD.
+
+    `as_of` is the time of the cluster's own list; None: known from readings alone.
+    """
 
     places: Mapping[OsdId, OsdPlace] = field(default_factory=dict)
     as_of: datetime | None = None
+    fsid: ClusterId | None = None
+    """None while the cluster is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskFacts:
-    """Everything that is known of one disk."""
+    """All facts about one disk."""
 
     device: DeviceId
     reading: Reading | None = None
-    """Its newest one."""
+    """The newest reading of the disk."""
     outlook: Outlook | None = None
     places: tuple[OsdPlace, ...] = ()
-    """OSDs that keep data, DB or WAL on it, in the order of their ids."""
+    """OSDs that keep data, DB or WAL on the disk, in the order of their ids."""
     drain: Drain | None = None
     """The newest drain or fill of the disk that began and was not taken back (`concerning_drains`)."""
     drained_osds: tuple[OsdId, ...] = ()
-    """OSDs of the newest drain of the disk, however that drain ended."""
+    """OSDs of the newest drain of the disk, in any end state."""
     statement: Outcome | None = None
     """The last statement about the end of the disk, or that it is well (`settling_statements`)."""
     awake_since: datetime | None = None
-    """Since when its host is heard without a pause; None: its host is silent."""
+    """Time since which the disk's host is heard without a pause; None: its host is silent."""
     before: LifeChange | None = None
-    """The last change on record."""
+    """The last stored change."""
 
 
 _ENDS = {
-    Fate.FAILED: (LifeState.FAILED, None),
-    Fate.REMOVED: (LifeState.RETIRED, RetiredWhy.REMOVED),
-    Fate.REPLACED: (LifeState.RETIRED, RetiredWhy.REPLACED),
+    DriveFate.FAILED: (LifeState.FAILED, None),
+    DriveFate.REMOVED: (LifeState.RETIRED, RetiredWhy.REMOVED),
+    DriveFate.REPLACED: (LifeState.RETIRED, RetiredWhy.REPLACED),
 }
 _NOT_BEGUN = frozenset({DrainState.PROPOSED, DrainState.CANCELLED, DrainState.FAILED})
 _DONE = frozenset({DrainState.DRAINED, DrainState.VERIFIED, DrainState.HANDED_OVER})
 
 
 def concerning_drains(drains: Sequence[Drain]) -> Mapping[DeviceId, Drain]:
-    """The drain or fill that concerns each disk, of drains in the order newest first."""
+    """Return the drain or fill that concerns each disk. `drains` are in the order newest first."""
     found: dict[DeviceId, Drain] = {}
     for drain in drains:
         if drain.device is None or drain.intent is Intent.QUARANTINE or drain.state in _NOT_BEGUN:
@@ -106,7 +112,7 @@ def concerning_drains(drains: Sequence[Drain]) -> Mapping[DeviceId, Drain]:
 
 
 def osds_of_drains(drains: Sequence[Drain]) -> Mapping[DeviceId, tuple[OsdId, ...]]:
-    """The OSDs of the newest drain of each disk, of drains in the order newest first."""
+    """Return the OSDs of the newest drain of each disk. `drains` are in the order newest first."""
     found: dict[DeviceId, tuple[OsdId, ...]] = {}
     for drain in drains:
         if drain.device is not None:
@@ -115,13 +121,17 @@ def osds_of_drains(drains: Sequence[Drain]) -> Mapping[DeviceId, tuple[OsdId, ..
 
 
 def settling_statements(outcomes: Iterable[Outcome]) -> Mapping[DeviceId, Outcome]:
-    """The last statement of a person about the end of each disk, of statements in order of time. What a rule states
-    follows from the life of the disk and settles nothing."""
-    return {one.device: one for one in outcomes if one.fate is not Fate.UNVERIFIED and not one.is_by_rule}
+    """Return the last statement of a person about the end of each disk. `outcomes` are in the order of time.
+
+    A rule's statement follows from the life of the disk and decides nothing.
+    """
+    return {
+        one.device: one for one in outcomes if one.fate is not DriveFate.UNVERIFIED and not one.is_by_rule
+    }
 
 
 def places_of_disks(cluster: KnownCluster) -> Mapping[DeviceId, tuple[OsdPlace, ...]]:
-    """OSDs that keep data, DB or WAL on each disk."""
+    """Return the OSDs that keep data, DB or WAL on each disk."""
     found: dict[DeviceId, tuple[OsdPlace, ...]] = {}
     for _, place in sorted(cluster.places.items()):
         for device in dict.fromkeys((place.device, *place.shared)):
@@ -130,23 +140,33 @@ def places_of_disks(cluster: KnownCluster) -> Mapping[DeviceId, tuple[OsdPlace, 
     return found
 
 
-def places_told_by_readings(readings: Mapping[DeviceId, Reading]) -> KnownCluster:
-    """Where the disks stand as their hosts told it: of two disks that name one OSD the one that was read last."""
+def places_told_by_readings(readings: Mapping[DeviceId, Reading], own: ClusterId | None) -> KnownCluster:
+    """Return the places of the disks of the cluster `own` as their hosts reported them.
+
+    Of two disks that name one OSD the last read counts. An OSD whose host does not report its cluster counts as one of
+    the own cluster. If the own cluster is unknown, an OSD's number that several clusters have gives no place.
+    """
     found: dict[OsdId, tuple[datetime, OsdPlace]] = {}
+    clusters: defaultdict[OsdId, set[ClusterId]] = defaultdict(set)
     for device, reading in readings.items():
-        for seat in reading.seats:
-            held = found.get(seat.osd)
-            if seat.role is Role.DATA and (held is None or held[0] < reading.taken_at):
-                found[seat.osd] = reading.taken_at, OsdPlace(seat.osd, reading.host, device)
-    return KnownCluster({osd: place for osd, (_, place) in found.items()})
+        for osd_device in reading.osd_devices:
+            if osd_device.cluster is not None:
+                if own is not None and osd_device.cluster != own:
+                    continue
+                clusters[osd_device.osd].add(osd_device.cluster)
+            held = found.get(osd_device.osd)
+            if osd_device.role is Role.DATA and (held is None or held[0] < reading.taken_at):
+                found[osd_device.osd] = reading.taken_at, OsdPlace(osd_device.osd, reading.host, device)
+    places = {osd: place for osd, (_, place) in found.items() if len(clusters[osd]) < 2}
+    return KnownCluster(places, fsid=own)
 
 
 def decide_life(facts: DiskFacts, cluster: KnownCluster, clock: LifeClock) -> DiskLife:
-    """How a disk stands, by what is known of it. What it says is `facts.before` where nothing changed."""
+    """Decide on the life of a disk from the facts about it. The change is `facts.before` if nothing changed."""
     change = _decide_change(facts, cluster, clock)
     before = facts.before
     if before is not None:
-        if change.standing == before.standing:
+        if change.state_key == before.state_key:
             change = before
         elif change.at < before.at:
             change = replace(change, at=before.at)
@@ -156,15 +176,17 @@ def decide_life(facts: DiskFacts, cluster: KnownCluster, clock: LifeClock) -> Di
 
 
 def _decide_change(facts: DiskFacts, cluster: KnownCluster, clock: LifeClock) -> LifeChange:
-    """The first of these that says something: another disk in the slot, a person, the cluster, a drain, readings."""
+    """Return the change by the first source that has one: another disk in the slot, a person, the cluster, a drain,
+    readings.
+    """
     before = facts.before
     own = tuple(place.osd for place in facts.places if place.device == facts.device)
     told_here = bool(facts.places) or facts.reading is not None
     if not told_here:
         return _after_all_facts_went(facts, clock)
-    slots = own or _last_slots(facts)
+    slots = own or _last_slots(facts, cluster)
     host = facts.reading.host if facts.reading is not None else facts.places[0].host
-    successor = _successor(facts, slots, cluster) if not own else None
+    successor = _find_successor(facts, slots, cluster) if not own else None
     made = LifeChange(
         facts.device, clock.now, LifeState.IN_SERVICE, LifeSource.COLLECTOR, LifeEvidence.READING,
         host, host=host, osds=slots, successor=successor,
@@ -172,10 +194,10 @@ def _decide_change(facts: DiskFacts, cluster: KnownCluster, clock: LifeClock) ->
     if before is not None and _is_kept_without_a_cluster(before, cluster, facts):
         return before
     if successor is not None and not facts.places:
-        return _replaced(facts, made, cluster)
+        return _build_replaced_change(facts, made, cluster)
     if (ended := _ended_by_statement(facts, made)) is not None:
         return ended
-    if slots and not facts.places and cluster.as_of is not None and not _in(cluster, slots):
+    if slots and not facts.places and cluster.as_of is not None and not _has_any_osd(cluster, slots):
         return replace(
             made, at=cluster.as_of, state=LifeState.RETIRED, why=RetiredWhy.REMOVED, source=LifeSource.CLUSTER,
             evidence=LifeEvidence.OSD_GONE, subject=f"osd.{slots[0]}",
@@ -186,7 +208,7 @@ def _decide_change(facts: DiskFacts, cluster: KnownCluster, clock: LifeClock) ->
 
 
 def _after_all_facts_went(facts: DiskFacts, clock: LifeClock) -> LifeChange:
-    """A disk that is on record, and of which neither a reading nor the cluster's list is left."""
+    """Return the change of a stored disk without a reading and without an entry in the cluster's list."""
     before = facts.before
     assert before is not None, "a disk of which nothing is known has no life"
     if not before.state.is_living:
@@ -202,31 +224,38 @@ def _after_all_facts_went(facts: DiskFacts, clock: LifeClock) -> LifeChange:
     )  # fmt: skip
 
 
-def _last_slots(facts: DiskFacts) -> tuple[OsdId, ...]:
-    """Where a disk stood on which no OSD keeps data now: on record, by its last reading, or by its last drain."""
+def _last_slots(facts: DiskFacts, cluster: KnownCluster) -> tuple[OsdId, ...]:
+    """Return the slots of a disk without an OSD's data now: the stored ones, or by its last reading or
+    its last drain. An OSD of another cluster has no slot in this one.
+    """
     if facts.before is not None and facts.before.osds:
         return facts.before.osds
-    if facts.reading is not None and facts.reading.seats:
-        return tuple(seat.osd for seat in facts.reading.seats if seat.role is Role.DATA)
+    if facts.reading is not None and facts.reading.osd_devices:
+        return tuple(
+            osd_device.osd
+            for osd_device in facts.reading.osd_devices
+            if osd_device.role is Role.DATA
+            and (cluster.fsid is None or osd_device.cluster in (None, cluster.fsid))
+        )
     return facts.drained_osds
 
 
 def _is_kept_without_a_cluster(before: LifeChange, cluster: KnownCluster, facts: DiskFacts) -> bool:
-    """What the cluster had settled stands until the cluster is seen again, as after a restart."""
+    """Return whether an end that the cluster decided stands until the cluster is seen again, as after a restart."""
     settled = not before.state.is_living and before.source is LifeSource.CLUSTER
     return settled and cluster.as_of is None and not facts.places
 
 
-def _successor(facts: DiskFacts, slots: tuple[OsdId, ...], cluster: KnownCluster) -> DeviceId | None:
-    """The disk that stands in a slot of this disk now; once it is on record it stays."""
+def _find_successor(facts: DiskFacts, slots: tuple[OsdId, ...], cluster: KnownCluster) -> DeviceId | None:
+    """Return the disk that stands in a slot of this disk now; once stored, it stays."""
     if facts.before is not None and facts.before.successor is not None and not facts.places:
         return facts.before.successor
     held = (cluster.places[slot].device for slot in slots if slot in cluster.places)
     return next((device for device in held if device not in (None, facts.device)), None)
 
 
-def _replaced(facts: DiskFacts, made: LifeChange, cluster: KnownCluster) -> LifeChange:
-    """Another disk stands in the slot, and no OSD is on this one."""
+def _build_replaced_change(facts: DiskFacts, made: LifeChange, cluster: KnownCluster) -> LifeChange:
+    """Build the change of a disk without an OSD whose slot has another disk."""
     why = RetiredWhy.REPLACED
     if facts.before is not None and facts.before.why is RetiredWhy.REMOVED:
         why = RetiredWhy.REMOVED
@@ -243,7 +272,7 @@ def _replaced(facts: DiskFacts, made: LifeChange, cluster: KnownCluster) -> Life
 
 
 def _ended_by_statement(facts: DiskFacts, made: LifeChange) -> LifeChange | None:
-    """What a person said of the disk's end, unless the disk has answered since."""
+    """Return the end that a person stated, or None if there is none or the disk has answered since."""
     said, reading = facts.statement, facts.reading
     if said is None or said.fate not in _ENDS:
         return None
@@ -257,7 +286,7 @@ def _ended_by_statement(facts: DiskFacts, made: LifeChange) -> LifeChange | None
 
 
 def _by_drain(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeChange | None:
-    """A drain or fill that runs, or a drain after which the disk is empty."""
+    """Return the change by a drain or fill that runs, or by a drain that left the disk empty; else None."""
     drain = facts.drain
     if drain is None:
         return None
@@ -284,7 +313,7 @@ def _by_drain(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeChang
 
 
 def _by_readings(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeChange:
-    """What readings, and missing ones, say of a disk that nothing else is known of."""
+    """Return the change by readings, and by missing ones, for a disk without other facts."""
     reading, before = facts.reading, facts.before
     unjudged = facts.outlook is None or facts.outlook.severity is Status.UNKNOWN
     is_new = unjudged and (before is None or before.state is LifeState.NEW)
@@ -301,7 +330,7 @@ def _by_readings(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeCh
         )  # fmt: skip
     is_late = clock.now - reading.taken_at > clock.stale_after
     if is_late and not clock.settled and (before is None or before.state is not LifeState.SILENT):
-        # What the disk said meanwhile may still wait in a spool or in the log.
+        # The disk's answers since then may still wait in a spool or in the log.
         return replace(made, at=reading.taken_at, state=LifeState.NEW if is_new else LifeState.IN_SERVICE)
     if is_late:
         return replace(
@@ -320,7 +349,7 @@ def _by_readings(facts: DiskFacts, made: LifeChange, clock: LifeClock) -> LifeCh
 
 
 def _is_missing(facts: DiskFacts, clock: LifeClock) -> bool:
-    """Whether nobody sees the disk: no OSD runs on it, and its host reads it no more or is silent for long."""
+    """Return whether the disk is missing: no OSD runs on it, and its host no longer reads it or is silent for long."""
     reading = facts.reading
     if reading is None or any(place.up for place in facts.places):
         return False
@@ -332,12 +361,12 @@ def _is_missing(facts: DiskFacts, clock: LifeClock) -> bool:
 
 
 def _last_answer(facts: DiskFacts, clock: LifeClock) -> datetime:
-    """When the disk counts as missing: the moment at which its next answer was overdue."""
+    """Return the time from which the disk counts as missing: the moment at which its next answer was overdue."""
     assert facts.reading is not None
     late = clock.stale_after if facts.awake_since is not None else clock.lost_after
     return min(clock.now, facts.reading.taken_at + late)
 
 
-def _in(cluster: KnownCluster, slots: tuple[OsdId, ...]) -> bool:
-    """Whether the cluster has any of the OSDs."""
+def _has_any_osd(cluster: KnownCluster, slots: tuple[OsdId, ...]) -> bool:
+    """Return whether the cluster has any of the OSDs."""
     return any(slot in cluster.places for slot in slots)

@@ -1,7 +1,7 @@
 # ruff: noqa: S608 - table functions, columns and days cannot be bound as parameters; paths are quoted
-"""How long drives were observed and which of them died: what training may know of a drive's end.
+"""The observation times and deaths of drives, as far as training may know them.
 
-From daily files the day of death is the first row with failure = 1; change points need a drives table beside them
+In daily files the day of death is the first row with failure = 1. Change points need a drives table beside them
 (`serial_number, first_date, last_date, failure`). Everything is rebuilt as it was known on the `until` day: a drive
 that died or left later is in service. A drive that leaves without failing is censored, not healthy.
 """
@@ -22,19 +22,19 @@ from predrain.data.history import EPOCH, HistoryFiles, UnreadableHistory, column
 
 @dataclass(frozen=True, slots=True)
 class Lifespans:
-    """One span of observation a drive, aligned to `serials`."""
+    """One span of observation for each drive, aligned to `serials`."""
 
     serials: NDArray[np.object_]
-    """(drives,) sorted."""
+    """(drives,) serial numbers, sorted."""
     first: NDArray[np.int64]
     """(drives,) first observed day, days since 1970-01-01."""
     last: NDArray[np.int64]
-    """(drives,) day of death, or the last day it is known to have been alive."""
+    """(drives,) day of death, or the last day on which the drive is known to have been alive."""
     died: NDArray[np.bool_]
-    """(drives,)"""
+    """(drives,) True if the drive died."""
 
-    def of(self, serials: NDArray[np.object_]) -> NDArray[np.int64]:
-        """Position of each serial number here, -1 where it is unknown."""
+    def find_positions(self, serials: NDArray[np.object_]) -> NDArray[np.int64]:
+        """Return the position of each serial number in `serials`, -1 if it is unknown."""
         if not len(self.serials):
             return np.full(len(serials), -1, dtype=np.int64)
         at = np.minimum(np.searchsorted(self.serials, serials), len(self.serials) - 1)
@@ -42,14 +42,14 @@ class Lifespans:
 
 
 BATCH: Final = 10
-"""Deaths of one model on one day from which on they are taken for one event: a retirement that was booked as failures,
-a host that was taken for its disks, a script that went wrong."""
+"""Number of deaths of one model on one day from which on they count as one event: a retirement that was recorded as
+failures, a host's failure that was recorded for its disks, or a faulty script."""
 
 
 def without_batches(lifespans: Lifespans, model: NDArray[np.object_]) -> Lifespans:
-    """The same lives, where drives of a model of which `BATCH` or more died on one day count as removed on that day.
+    """Return the same lives, but count drives as removed if `BATCH` or more of their model died on that day.
 
-    model: (drives,) of which those of the dead are looked at.
+    `model` is (drives,); only the models of dead drives are used.
     """
     dead = np.flatnonzero(lifespans.died)
     if not len(dead):
@@ -63,7 +63,7 @@ def without_batches(lifespans: Lifespans, model: NDArray[np.object_]) -> Lifespa
 
 @dataclass(frozen=True, slots=True)
 class HistorySource:
-    """Histories that were kept the same way, with the ends of their drives."""
+    """Histories that were recorded in the same way, with the ends of their drives."""
 
     files: tuple[Path, ...]
     lifespans: Lifespans
@@ -72,13 +72,13 @@ class HistorySource:
 def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int = 2) -> list[HistorySource]:
     """Group the files for training: daily files that carry `failure`, and change points with their drives tables.
 
-    The same drive in two groups is two spans: nothing is known of the time between them. Raises UnreadableHistory.
+    The same drive in two groups gives two spans: the time between them is unknown. Raises UnreadableHistory.
     """
     import duckdb
 
     files = HistoryFiles(paths, threads=threads)
     with duckdb.connect(":memory:", config={"threads": threads}) as connection:
-        connection.execute("SET enable_progress_bar = false")  # after two seconds it would go to stdout
+        connection.execute("SET enable_progress_bar = false")  # after 2 s a progress bar would go to stdout
         daily = [path for path in files.paths if "failure" in columns_of(connection, path)]
         changes = [path for path in files.paths if path not in daily]
         if changes and not files.others:
@@ -101,7 +101,7 @@ def _ends_of_daily(connection: object, paths: Sequence[Path], until: int | None)
         for path in paths
     )
     cut = "" if until is None else f" AND day <= {until}"
-    return _lifespans(
+    return _query_lifespans(
         connection,
         f"SELECT serial, min(day) AS first, coalesce(min(day) FILTER (WHERE failure = 1), max(day)) AS last, "
         f"count(*) FILTER (WHERE failure = 1) > 0 AS died FROM ({rows}) "
@@ -116,7 +116,7 @@ def _ends_of_tables(connection: object, paths: Sequence[Path], until: int | None
         for path in paths
     )
     end = 1 << 30 if until is None else until
-    return _lifespans(
+    return _query_lifespans(
         connection,
         f"SELECT serial, min(first) AS first, least(max(last), {end}) AS last, "
         f"bool_or(died AND last <= {end}) AS died FROM ({rows}) "
@@ -124,7 +124,7 @@ def _ends_of_tables(connection: object, paths: Sequence[Path], until: int | None
     )
 
 
-def _lifespans(connection: object, query: str) -> Lifespans:
+def _query_lifespans(connection: object, query: str) -> Lifespans:
     import duckdb
 
     assert isinstance(connection, duckdb.DuckDBPyConnection)

@@ -1,4 +1,4 @@
-"""What became of a disk. Training and the forecast's own score keeping read it; a drained disk is not a healthy one."""
+"""The outcome of a disk, for training and for the forecast's own scores. A drained disk is not a healthy one."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from predrain.data.ids import DeviceId
 
 
 class OutcomeRule(StrEnum):
-    """The source of a statement that no person made."""
+    """The source of a statement that a rule made."""
 
     OSD_DOWN = "rule:osd-down"
     """The OSD of the disk went down while it was to keep data: the disk is suspected."""
     OSD_LOST = "rule:osd-lost"
     """No OSD ran on the disk again, and the disk is gone: it failed (data.failed_disks)."""
     OSD_BACK = "rule:osd-back"
-    """An OSD runs after all on a disk that OSD_LOST said had failed: it did not."""
+    """An OSD runs again on a disk that OSD_LOST declared failed: the disk did not fail."""
 
 
-class Fate(StrEnum):
+class DriveFate(StrEnum):
     """SUSPECTED stands until a person or a rule confirms it."""
 
     SUSPECTED = "suspected"
@@ -38,12 +38,12 @@ class Outcome:
 
     device: DeviceId
     at: datetime
-    fate: Fate
+    fate: DriveFate
     source: str
-    """Who says so: a caller's name, or an `OutcomeRule`."""
+    """The author of the statement: a caller's name, or an `OutcomeRule`."""
     note: str = ""
 
     @property
     def is_by_rule(self) -> bool:
-        """Whether no person said it."""
+        """True if a rule made the statement."""
         return self.source in set(OutcomeRule)

@@ -1,4 +1,4 @@
-"""What is forecast of a disk, how sure, why, and what to do about it."""
+"""The forecast of a disk: the outlook, its confidence, its reasons, and the advice."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ GRID_DAYS: tuple[int, ...] = (
 """Days at which a survival curve is given: daily to 60, weekly to 365, then every 30 up to 3,650."""
 
 
+RULE_SOURCE: Final = "rule:"
+MODEL_SOURCE: Final = "model:"
+"""The two beginnings of `Outlook.source`. Programs read `Outlook.rule` and `Outlook.bundle`."""
+
+
 class Status(StrEnum):
-    """Ceph's words. Only BAD proposes a drain by itself."""
+    """The severity of a forecast, in Ceph's words. Only BAD proposes a drain by itself."""
 
     GOOD = "good"
     WARNING = "warning"
@@ -28,7 +33,7 @@ class Status(StrEnum):
 
 
 class Advice(StrEnum):
-    """What to do about a disk: the closed list behind every prescription."""
+    """The actions that an outlook can advise for a disk."""
 
     DRAIN_NOW = "drain-now"
     REPLACE_SOON = "replace-soon"
@@ -37,17 +42,17 @@ class Advice(StrEnum):
     SELF_TEST = "self-test"
     COOL = "cool"
     LOOK = "look"
-    """It cannot be read: see whether it is there."""
+    """The disk cannot be read: check whether it is there."""
     WATCH = "watch"
     NOTHING = "nothing"
 
     @property
     def sentence(self) -> str:
         """The prescription in words."""
-        return _PRESCRIPTIONS[self]
+        return ADVICE_TEXTS[self]
 
 
-_PRESCRIPTIONS: Mapping[Advice, str] = {
+ADVICE_TEXTS: Mapping[Advice, str] = {
     Advice.DRAIN_NOW: "Drain it now and replace the disk.",
     Advice.REPLACE_SOON: "Plan to replace it soon, and run a long self-test.",
     Advice.SWAP_WORN: "Plan the replacement of a worn drive; wear alone marked 4 % of failed SSDs.",
@@ -62,19 +67,19 @@ _PRESCRIPTIONS: Mapping[Advice, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One fact that moved the outlook, most telling first. Programs read `code`; people read `sentence`."""
+    """One fact that moved the outlook; the most important comes first. Programs read `code`; people read `sentence`."""
 
     code: str
-    """From a closed list, e.g. `pending-rose`, `verdict-failed`, `model-and-age`."""
+    """A code of a closed list, e.g. `pending-rose`, `verdict-failed`, `model-and-age`."""
     sentence: str
-    """With its numbers, window and limit: "Pending sectors rose on 5 of the last 7 days, 0 to 48."."""
+    """The fact with its numbers, window and limit: "Pending sectors rose on 5 of the last 7 days, 0 to 48."."""
     counter: str | None = None
-    """The counter that it speaks of (a field of `Counters`, or `smart_N`), so that a chart can mark it."""
+    """The counter of the fact (a field of `Counters`, or `smart_N`), so that a chart can mark it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Days until one in ten, half and nine in ten such disks have failed; None: beyond the grid ("over 10 years")."""
+    """Days until 10 %, 50 % and 90 % of such disks have failed; None: beyond the grid ("over 10 years")."""
 
     p10_days: float | None
     p50_days: float | None
@@ -85,8 +90,10 @@ class Life:
 class Outlook:
     """The forecast of one device at one instant.
 
-    In a rule's outlook (source `rule:<name>`) `rule_score` says how strongly its signs speak. It shows probabilities
-    and a curve only where the forecast judges the drive too, less gravely; else those fields are None.
+    In a rule's outlook (source `rule:<name>`), `rule_score` is the strength of the rule's evidence. Such an outlook
+    has probabilities and a curve only if the model also judges the drive, with a milder status; else those fields are
+    None.
+
     Invariant: p_fail_7d <= p_fail_14d <= p_fail_30d, all in [0, 1]; `survival` falls along GRID_DAYS from 1.
     """
 
@@ -103,25 +110,37 @@ class Outlook:
     survival: tuple[float, ...] | None = None
     life: Life | None = None
     hard: bool = False
-    """Hard evidence: a FAILED verdict, an SSD's media errors, a device that cannot be read."""
+    """True for hard evidence: a FAILED verdict, an SSD's media errors, a device that cannot be read."""
     readings: int = 0
-    """How many readings in a row bear this status out..."""
+    """Number of readings in a row that support this status."""
     span_hours: float = 0.0
-    """...and over how many hours. The `trust` guard asks for both."""
+    """Hours that these readings span. The `measure_status_persistence` guard checks both numbers."""
     rule_score: float | None = None
-    """A rule's evidence, 0 (none) to 1 (the drive says so itself); no chance of anything. None: a model judged it."""
+    """The strength of a rule's evidence, 0 (none) to 1 (the drive reports it itself). It is no probability. None: a
+    model judged."""
     advice: Advice | None = None
-    """The prescription for programs; None: it was written before this was kept, or fits none of the list."""
+    """The prescription for programs. None: the outlook is older than this field, or its prescription is not in the
+    list."""
     clears: str = ""
-    """What would clear it, one sentence; empty where there is nothing to clear."""
+    """One sentence about the event that would clear the status; empty if there is nothing to clear."""
     endurance: Life | None = None
-    """Days until a flash drive's rated life is used up, by the slope of its own wear counter; no failure then."""
+    """Days until a flash drive's rated life is used up, by the slope of its own wear counter; this is no failure."""
     held: Status | None = None
-    """The graver status that still counts, because too few readings bear the milder `status` out; None: none does."""
+    """The graver status that still counts because too few readings support the milder `status`; None: there is none."""
+
+    @property
+    def rule(self) -> str | None:
+        """The name of the rule that judged the disk, or None if a model judged it."""
+        return self.source.removeprefix(RULE_SOURCE) if self.source.startswith(RULE_SOURCE) else None
+
+    @property
+    def bundle(self) -> str | None:
+        """The name of the bundle whose model judged the disk, or None if a rule judged it."""
+        return self.source.removeprefix(MODEL_SOURCE) if self.source.startswith(MODEL_SOURCE) else None
 
     @property
     def severity(self) -> Status:
-        """How ill the disk is, as every reader is told: it gets worse at once, and better after `CALM_READINGS`."""
+        """The severity of the disk for every reader: it gets worse at once, and better after `CALM_READINGS`."""
         return self.held or self.status
 
 
@@ -131,25 +150,27 @@ CALM_READINGS: Final = 3
 
 
 def borne_out(outlook: Outlook, before: Outlook | None) -> Outlook:
-    """The outlook with how many readings in a row, over how many hours, bear its status (or a graver one) out."""
-    readings, span_hours = trust(outlook.status, outlook.as_of, before)
+    """Return the outlook with the readings in a row, and their hours, that support its status (or a graver one)."""
+    readings, span_hours = measure_status_persistence(outlook.status, outlook.as_of, before)
     held = hold_severity(outlook.status, readings, before)
     return replace(outlook, readings=readings, span_hours=span_hours, held=held)
 
 
 def hold_severity(status: Status, readings: int, before: Outlook | None) -> Status | None:
-    """The graver severity of `before` that still counts beside `status`; None where `status` counts.
+    """Return the graver severity of `before` that still counts beside `status`; None if `status` counts.
 
-    This is the one rule of how a disk gets better. A disk that could not be judged has not got better.
-    readings: how many in a row bear `status` out.
+    No other rule lets a disk get better. A disk that could not be judged has not got better. `readings` is the number
+    of readings in a row that support `status`.
     """
     if before is None or GRAVITY[before.severity] <= GRAVITY[status]:
         return None
     return None if status is not Status.UNKNOWN and readings >= CALM_READINGS else before.severity
 
 
-def trust(status: Status, as_of: datetime, before: Outlook | None) -> tuple[int, float]:
-    """Readings in a row that bear `status` (or a graver one) out, and over how many hours, counted on from `before`."""
+def measure_status_persistence(status: Status, as_of: datetime, before: Outlook | None) -> tuple[int, float]:
+    """Return the readings in a row that support `status` (or a graver one), and their hours, counted on
+    from `before`.
+    """
     if before is None or GRAVITY[before.status] < GRAVITY[status]:
         return 1, 0.0
     passed = (as_of - before.as_of).total_seconds() / 3600

@@ -1,8 +1,8 @@
-"""Text from outside: how long each field may be, and which characters stay, by one rule.
+"""Text from outside: the longest length of each field, and one rule for the characters that stay.
 
 Drives, hosts, clusters, sign-in providers and people send text that ends in logs, mails, terminals and on the page.
-Where it enters, `clean_text` makes it one line of a bounded length without anything that steers a terminal or turns a
-line's direction. Letters of every script, combining marks and emoji stay.
+Where the text enters, `clean_text` makes it one line of bounded length. It removes everything that controls a
+terminal or changes a line's direction. Letters of every script, combining marks and emoji stay.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ CUT_MARK: Final = "\u2026"
 REPLACEMENT: Final = "\ufffd"
 _DIGEST_DIGITS = 12
 _READ_FACTOR = 8
-"""Characters that are looked at for each one that may stay: a text of nothing but escapes is not read to its end."""
+"""Characters read for each one that may stay: a text of nothing but escapes is not read to its end."""
 _LONGEST_CLUSTER = 32
-"""Code points of one visible character that a cut goes back over, at most."""
+"""Most code points of one visible character over which a cut goes back."""
 
 _ESCAPES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -28,7 +28,7 @@ _ESCAPES = re.compile(
     "|\x1b[ -/]*[0-~]"  # all others
 )
 _JOINERS = "\u200c\u200d"
-"""Cursive scripts and emoji need them; they are the only format characters that stay."""
+"""The only format characters that stay, because cursive scripts and emoji need them."""
 _MODIFIERS = range(0x1F3FB, 0x1F400)
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _IGNORED_PLANE = range(0xE0000, 0xE1000)
@@ -36,7 +36,7 @@ _VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 _VISIBLE_FORMAT = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
-"""Signs of Arabic, Syriac and Kaithi that Unicode calls format characters and that are written."""
+"""Signs of Arabic, Syriac and Kaithi that Unicode calls format characters although they are visible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,12 @@ class TextField:
 
     name: str
     limit: int
-    """Characters that stay, the mark of a cut among them."""
+    """Characters that stay, including the mark of a cut."""
     enters: str
-    """Where it enters."""
+    """The places where the text enters."""
     identifies: bool = False
-    """Whether it tells one thing from another: cleaned, it carries a digest of what it was, or it is refused."""
+    """True if the text identifies something: it carries a digest of the original when it was cleaned, or it is
+    refused."""
 
 
 DEVICE = TextField(
@@ -83,26 +84,27 @@ TEXT_FIELDS: Final = (
 
 
 def clean_text(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, and the same again when it is cleaned again.
+    """Return one line of at most `limit` characters. Cleaning it again changes nothing.
 
-    Escape sequences, bidirectional controls and invisible format characters go; control characters, line breaks and
-    runs of blanks become one blank; lone surrogates, private-use characters and noncharacters become U+FFFD. What is
-    cut ends in `CUT_MARK`, and no visible character is cut in two.
+    Escape sequences, bidirectional controls and invisible format characters are removed. Control characters, line
+    breaks and runs of blanks become one blank. Lone surrogates, private-use characters and noncharacters become
+    U+FFFD. A text that is cut ends in `CUT_MARK`, and no visible character is cut in two.
     """
     if len(text) <= limit and text.isascii() and text.isprintable():
         return " ".join(text.split()) if "  " in text or text[:1] == " " or text[-1:] == " " else text
     read = text[: _READ_FACTOR * limit]
-    kept = "".join(map(_kept, _ESCAPES.sub("", read)))
+    kept = "".join(map(_clean_character, _ESCAPES.sub("", read)))
     line = " ".join(kept.split())
     if len(line) <= limit and len(read) == len(text):
         return line
-    return _cut(line, limit)
+    return _truncate_line(line, limit)
 
 
 def clean_identifier(text: str, limit: int) -> str:
-    """As `clean_text`; where more than blanks had to go, with a digest of the whole, so that two never become one.
+    """Clean an identifier as `clean_text` does, and keep different identifiers different.
 
-    Empty where nothing is left that could be read.
+    If more than blanks had to be removed, a digest of the whole is added. Return an empty text if nothing readable is
+    left.
     """
     line = clean_text(text, limit)
     if line == text or not line or line == (whole := " ".join(text.split())):
@@ -112,22 +114,26 @@ def clean_identifier(text: str, limit: int) -> str:
 
 
 def is_clean(text: str, limit: int) -> bool:
-    """Whether `clean_text` would change nothing."""
+    """Return whether `clean_text` would change nothing."""
     return clean_text(text, limit) == text
 
 
 def escape_controls(text: str) -> str:
-    """`text` with all that `clean_text` would take away or replace written out as `\\x1b`, at any length."""
+    """Return `text`, at any length, with every character that `clean_text` would remove or replace
+    written as `\\x1b`.
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        letter if letter == " " or _kept(letter) == letter else letter.encode("unicode_escape").decode()
+        letter
+        if letter == " " or _clean_character(letter) == letter
+        else letter.encode("unicode_escape").decode()
         for letter in text
     )
 
 
-def _kept(letter: str) -> str:
-    """What stays of one character."""
+def _clean_character(letter: str) -> str:
+    """Return the replacement of one character."""
     if letter.isprintable():
         return letter
     match unicodedata.category(letter):
@@ -143,20 +149,20 @@ def _kept(letter: str) -> str:
             return REPLACEMENT
 
 
-def _cut(line: str, limit: int) -> str:
-    """The beginning of `line` and the mark, `limit` characters at most."""
+def _truncate_line(line: str, limit: int) -> str:
+    """Return the beginning of `line` and the mark, `limit` characters at most."""
     if limit < 1:
         return ""
     end = least = min(limit - 1, len(line))
     least = max(0, end - _LONGEST_CLUSTER)
     place = end
-    while place > least and place < len(line) and _continues(line, place):
+    while place > least and place < len(line) and _is_inside_grapheme(line, place):
         place -= 1
     return line[: place if place > least else end].rstrip() + CUT_MARK
 
 
-def _continues(line: str, place: int) -> bool:
-    """Whether the character at `place` belongs to the one before it."""
+def _is_inside_grapheme(line: str, place: int) -> bool:
+    """Return whether the character at `place` belongs to the one before it."""
     letter, before = line[place], line[place - 1]
     code = ord(letter)
     if before == "\u200d" or letter in _JOINERS or code in _MODIFIERS or code in _VARIATION_SELECTORS:

@@ -2,7 +2,7 @@
 
 
 class Refusal(Exception):
-    """Its text is one plain sentence that says what is wrong and what to do about it. Rooms subclass it.
+    """An error whose text is one plain sentence with the fault and the cure. Packages subclass it.
 
-    The command line prints it on stderr and exits with 1; REST answers it as problem+json.
+    The command line prints the text on stderr and exits with 1; REST answers it as problem+json.
     """

@@ -1,13 +1,13 @@
-"""Which host a disk lives in, where more than one host names the disk. Pure functions of values.
+"""Decides in which host a disk lives if more than one host names the disk. Pure functions of values.
 
 Two hosts may name one serial number because the disk moved, because two drives carry the same serial number, because
-both hosts reach the disk, or because one host sends what is not true. Until it is settled which host is the home, the
-readings of each host are a history of their own: the home's under the device id, any other host's under
-`name_apart(device, host)`. Nothing that another host sends changes the home's history.
+both hosts reach the disk, or because one host sends false data. Until the home is decided, the readings of each host
+are a history of their own: the home's under the device id, any other host's under `name_apart(device, host)`.
+Readings of another host never change the home's history.
 
-`place_reading` says where one reading belongs and what is known after it, `decide_residence` which host is the home
-now, `move_home` what is known after a move. All three depend on readings, the cluster's list and people's answers
-alone, so that any batching of the same readings gives the same result.
+`place_reading` decides where one reading belongs and updates the residence, `decide_residence` decides which host is
+the home now, and `move_home` updates the residence after a move. All three depend only on readings, the cluster's
+list and people's answers, so any batching of the same readings gives the same result.
 """
 
 from __future__ import annotations
@@ -22,49 +22,50 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Reading, Unreadable
 
 UNKNOWN_HOST = HostName("unknown")
-"""The host of readings whose sender names none; every host that has a name goes before it."""
+"""The host of readings whose sender names none; every host that has a name takes precedence over it."""
 BETWEEN = " on "
-"""Between device id and host in the name of a history that is kept apart; no device id may hold it."""
+"""Text between device id and host in the name of a history that is kept apart; no device id may hold it."""
 MOST_CLAIMS = 8
 """Hosts beside the home whose histories of one disk are kept."""
 MOST_TENURES = 4
-"""Earlier homes of which late readings are still taken into the disk's history."""
+"""Earlier homes whose late readings are still taken into the disk's history."""
 
 
 class Placement(StrEnum):
-    """Where a reading belongs."""
+    """The history to which a reading belongs."""
 
     HOME = "home"
-    """In the disk's own history."""
+    """The reading belongs to the disk's own history."""
     APART = "apart"
-    """In the history of the host that sent it."""
+    """The reading belongs to the history of the host that sent it."""
     ABSENT = "absent"
-    """Nowhere: a host that is not the home says that it lacks the disk."""
+    """The reading belongs to no history: a host that is not the home reports that it lacks the disk."""
     BACKDATED = "backdated"
-    """Nowhere: the home sent it, of a time before the disk moved there."""
+    """The reading belongs to no history: the home sent it for a time before the disk moved there."""
     CROWDED = "crowded"
-    """Nowhere: too many hosts name the disk."""
+    """The reading belongs to no history: too many hosts name the disk."""
 
 
 class ResidenceState(StrEnum):
-    """How sure it is which host a disk lives in."""
+    """The certainty about the host in which a disk lives."""
 
     SETTLED = "settled"
     MOVING = "moving"
-    """Another host reads the disk, and the home has not spoken since: the home's silence will settle it."""
+    """Another host reads the disk, and the home has sent nothing since: the home's silence will settle it."""
     CONTESTED = "contested"
-    """The home and another host name the disk at the same time: they are two disks until it is settled."""
+    """The home and another host name the disk at the same time: they count as two disks until it is settled."""
     ASKED = "asked"
-    """Contested for so long that a person has to say which host has the disk."""
+    """The home is contested for so long that a person has to name the host that has the disk."""
 
 
-class Settler(StrEnum):
-    """What settled a residence."""
+class SettledBy(StrEnum):
+    """The observation or person that settled a residence."""
 
     NOBODY_ELSE = "nobody_else"
     CLUSTER = "cluster"
     SILENCE = "silence"
-    """The home was silent for `ResidenceLimits.silence`, or said that the disk is gone before the other host had it."""
+    """The home was silent for `ResidenceLimits.silence`, or reported that the disk is gone before the other host had
+    it."""
     PERSON = "person"
 
 
@@ -73,9 +74,9 @@ class ResidenceLimits:
     """The named times of the rule."""
 
     silence: timedelta = timedelta(hours=6)
-    """After so long a silence of the home, the one other host that reads the disk is its home."""
+    """Silence of the home after which the one other host that reads the disk becomes its home."""
     ask: timedelta = timedelta(hours=24)
-    """After so long a contest a person is asked; a claim that was not repeated for so long is over."""
+    """Length of a contest after which a person is asked, and time after which a claim that was not repeated is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +85,18 @@ class HostClaim:
 
     host: HostName
     since: datetime
-    """When its first reading was received."""
+    """Time when the host's first reading was received."""
     heard: datetime
-    """When its newest reading was taken: a backdated reading is no proof that the host has the disk now."""
+    """Time when the host's newest reading was taken: a backdated reading is no proof that the host has the disk now."""
     overlaps: bool = False
-    """Whether the home spoke of the disk after `since`."""
+    """True if the home named the disk after `since`."""
     distinct: bool = False
-    """Whether a person said that this host's disk is another one."""
+    """True if a person said that this host's disk is another one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
-    """The time in which a host was the home: after `after` (None: ever), up to and including `until`."""
+class HomePeriod:
+    """The time in which a host was the home: after `after` (None: from the beginning), up to and including `until`."""
 
     host: HostName
     after: datetime | None
@@ -104,19 +105,19 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """What is known of where one disk lives."""
+    """The knowledge about the home of one disk."""
 
     home: HostName
     newest: datetime
-    """When the newest reading of the disk's own history was taken."""
+    """Time when the newest reading of the disk's own history was taken."""
     heard: datetime
-    """When the home last named the disk, by the time of receipt."""
+    """Time when the home last named the disk, by the time of receipt."""
     after: datetime | None = None
-    """The home's readings count from after then on; None: ever."""
+    """The home's readings count if they are later than this time; None: all count."""
     gone: bool = False
-    """Whether the home's last word is that it lacks the disk."""
+    """True if the home last reported that it lacks the disk."""
     claims: tuple[HostClaim, ...] = ()
-    tenures: tuple[Tenure, ...] = ()
+    tenures: tuple[HomePeriod, ...] = ()
     """Earlier homes, oldest first."""
 
     @property
@@ -127,42 +128,42 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class ResidenceVerdict:
-    """Which host a disk lives in, and how sure that is."""
+    """The home of a disk, and how certain it is."""
 
     state: ResidenceState
     home: HostName
-    by: Settler = Settler.NOBODY_ELSE
-    """What settled it; of no meaning where it is not settled."""
+    by: SettledBy = SettledBy.NOBODY_ELSE
+    """The reason by which the home was settled; meaningless if it is not settled."""
     rivals: tuple[HostName, ...] = ()
     """Other hosts that may have the disk, in order."""
     since: datetime | None = None
-    """Since when it is not settled."""
+    """Time since which the home is not settled."""
 
     @property
     def is_contested(self) -> bool:
-        """Whether two hosts name the disk at the same time, and nothing has settled which of them has it."""
+        """True if two hosts name the disk at the same time, and nothing has settled which of them has it."""
         return self.state in (ResidenceState.CONTESTED, ResidenceState.ASKED)
 
 
 def name_apart(device: DeviceId, host: HostName) -> DeviceId:
-    """The name of the history of `device` that `host` sends while another host is the disk's home."""
+    """Return the name of the history of `device` that `host` sends while another host is the disk's home."""
     return DeviceId(f"{device}{BETWEEN}{host}")
 
 
 def is_apart(device: DeviceId) -> bool:
-    """Whether the name is one of a history that is kept apart."""
+    """Return whether the name is that of a history that is kept apart."""
     return BETWEEN in device
 
 
 def begin_residence(reading: Reading) -> Residence:
-    """What is known after the first reading of a disk, or after the newest one that a store has of it."""
+    """Begin the residence of a disk with its first reading, or with the newest one that a store has of it."""
     return Residence(reading.host, reading.taken_at, reading.received_at, gone=_says_gone(reading))
 
 
 def place_reading(
     residence: Residence, reading: Reading, limits: ResidenceLimits
 ) -> tuple[Residence, Placement]:
-    """What is known after a reading, and where it belongs."""
+    """Return the residence after a reading, and the history to which the reading belongs."""
     if reading.host == residence.home:
         if residence.after is not None and reading.taken_at <= residence.after:
             within = _is_of_an_earlier_home(residence, reading)
@@ -189,30 +190,30 @@ def place_reading(
 def decide_residence(
     residence: Residence | None, listed: Collection[HostName], now: datetime, limits: ResidenceLimits
 ) -> ResidenceVerdict:
-    """Which host the disk lives in.
+    """Decide which host is the home of the disk.
 
-    residence: None where only one host ever named the disk; then `listed` is not empty.
-    listed: hosts in which the cluster's own device list has the disk; empty without a cluster. The list decides where
-    it names exactly one of the hosts that name the disk; where it names several, they are two disks of one name.
-    `now` tells only whether a person is asked by now.
+    `residence` is None if only one host ever named the disk; then `listed` is not empty. `listed` holds the hosts in
+    which the cluster's own device list has the disk; it is empty without a cluster. The list decides if it names
+    exactly one of the hosts that name the disk. If it names several, they are two disks of one name. `now` only
+    decides whether it is time to ask a person.
     """
     if residence is None:
         first, *others = sorted(listed)
         state = ResidenceState.CONTESTED if others else ResidenceState.SETTLED
-        return ResidenceVerdict(state, first, Settler.CLUSTER, tuple(others))
+        return ResidenceVerdict(state, first, SettledBy.CLUSTER, tuple(others))
     home = residence.home
     open_claims = tuple(claim for claim in residence.claims if not claim.distinct)
     hosts = {home, *residence.hosts_apart}
     named = {host for host in hosts if any(is_same_host(host, one) for one in listed)}
     if len(named) == 1:
-        return ResidenceVerdict(ResidenceState.SETTLED, named.pop(), Settler.CLUSTER)
+        return ResidenceVerdict(ResidenceState.SETTLED, named.pop(), SettledBy.CLUSTER)
     if not open_claims:
-        by = Settler.PERSON if residence.claims else Settler.NOBODY_ELSE
+        by = SettledBy.PERSON if residence.claims else SettledBy.NOBODY_ELSE
         return ResidenceVerdict(ResidenceState.SETTLED, home, by)
     newest = max(open_claims, key=lambda claim: (claim.heard, claim.host))
     live = [claim for claim in open_claims if newest.heard - claim.heard < limits.silence]
-    if len(named) < 2 and len(live) == 1 and _succeeds(residence, newest, limits):
-        return ResidenceVerdict(ResidenceState.SETTLED, newest.host, Settler.SILENCE)
+    if len(named) < 2 and len(live) == 1 and _has_home_moved(residence, newest, limits):
+        return ResidenceVerdict(ResidenceState.SETTLED, newest.host, SettledBy.SILENCE)
     since = min(claim.since for claim in open_claims)
     at_once = len(live) > 1 or len(named) > 1 or any(claim.overlaps for claim in open_claims)
     state = ResidenceState.MOVING
@@ -222,23 +223,23 @@ def decide_residence(
     return ResidenceVerdict(state, home, rivals=rivals, since=since)
 
 
-def move_home(residence: Residence, host: HostName, by: Settler, at: datetime) -> Residence:
-    """What is known after `host`, which had a claim, became the home; it takes over the elder home's past up to `at`.
+def move_home(residence: Residence, host: HostName, by: SettledBy, at: datetime) -> Residence:
+    """Return the residence after `host`, which had a claim, became the home.
 
-    at: what `boundary_of` says. What the elder home sends of a later time is kept apart; where a person decided, it is
-    of another disk.
+    The new home takes over the history of the old home up to `at`, which is the result of `boundary_of`. Later
+    readings of the old home are kept apart; if a person decided, they are of another disk.
     """
     claim = next(one for one in residence.claims if one.host == host)
-    by_person = by is Settler.PERSON
+    by_person = by is SettledBy.PERSON
     others = tuple(
         replace(one, overlaps=False, distinct=by_person or one.distinct)
         for one in residence.claims
         if one is not claim
     )
-    if claim.overlaps or by is not Settler.SILENCE:
+    if claim.overlaps or by is not SettledBy.SILENCE:
         others = (*others, HostClaim(residence.home, claim.since, residence.newest, distinct=by_person))
-    undone = _undone(residence, host, by)
-    tenure = Tenure(residence.home, residence.after, at)
+    undone = _find_undone_tenure(residence, host, by)
+    tenure = HomePeriod(residence.home, residence.after, at)
     return Residence(
         home=host,
         newest=max(claim.heard, at),
@@ -249,36 +250,39 @@ def move_home(residence: Residence, host: HostName, by: Settler, at: datetime) -
     )
 
 
-def boundary_of(residence: Residence, host: HostName, by: Settler, history: Collection[Reading]) -> datetime:
-    """The last instant of the elder home's readings that stay in the disk's history after a move to `host`.
+def boundary_of(
+    residence: Residence, host: HostName, by: SettledBy, history: Collection[Reading]
+) -> datetime:
+    """Return the last instant of the old home's readings that stay in the disk's history after a move to `host`.
 
-    history: the disk's own history. A move by silence leaves all of it. Where both hosts spoke at the same time, they
-    were two disks from the claim's begin on; where an earlier home is put back, from the elder home's begin on.
+    `history` is the disk's own history. A move by silence leaves all of it. If both hosts named the disk at the same
+    time, they were two disks since the claim began. If an earlier home is put back, they were two since the old
+    home's tenure began.
     """
     claim = next(one for one in residence.claims if one.host == host)
-    if (undone := _undone(residence, host, by)) is not None:
+    if (undone := _find_undone_tenure(residence, host, by)) is not None:
         return undone.until
-    if by is Settler.SILENCE or not claim.overlaps:
+    if by is SettledBy.SILENCE or not claim.overlaps:
         return residence.newest
     earlier = [one.taken_at for one in history if one.taken_at <= claim.since]
     return max(earlier, default=claim.since)
 
 
-def _undone(residence: Residence, host: HostName, by: Settler) -> Tenure | None:
-    """The tenure that a decision for the last home before this one puts back."""
+def _find_undone_tenure(residence: Residence, host: HostName, by: SettledBy) -> HomePeriod | None:
+    """Return the previous home's tenure if a decision puts that home back, or None."""
     last = residence.tenures[-1] if residence.tenures else None
-    return last if last is not None and last.host == host and by is not Settler.SILENCE else None
+    return last if last is not None and last.host == host and by is not SettledBy.SILENCE else None
 
 
 def confirm_home(residence: Residence) -> Residence:
-    """What is known after a person said that the home is right: every other host's disk is another one."""
+    """Return the residence after a person confirmed the home: every other host's disk is another one."""
     return replace(residence, claims=tuple(replace(claim, distinct=True) for claim in residence.claims))
 
 
 def _after_home(residence: Residence, reading: Reading, limits: ResidenceLimits) -> Residence:
     newest, received = max(residence.newest, reading.taken_at), reading.received_at
     if _says_gone(reading):
-        # A reading that comes late does not take back what the home said later.
+        # A late reading does not take back a later statement of the home.
         return replace(residence, newest=newest, gone=residence.gone or reading.taken_at >= residence.newest)
     gone = residence.gone and reading.taken_at < residence.newest
     heard = max(residence.heard, received)
@@ -292,8 +296,8 @@ def _after_home(residence: Residence, reading: Reading, limits: ResidenceLimits)
     return replace(residence, newest=newest, heard=heard, gone=gone, claims=claims)
 
 
-def _succeeds(residence: Residence, claim: HostClaim, limits: ResidenceLimits) -> bool:
-    """Whether the home has left the disk to the one other host that reads it."""
+def _has_home_moved(residence: Residence, claim: HostClaim, limits: ResidenceLimits) -> bool:
+    """Return whether the disk has left the home for the one other host that reads it."""
     if residence.home == UNKNOWN_HOST:
         return True
     if claim.heard - residence.heard >= limits.silence:

@@ -1,6 +1,6 @@
-"""The scorebook: what each bundle forecast of each disk, one line a day, to be held against what became of the disk.
+"""The scorebook: the forecasts of each bundle for each disk, one line a day, for comparison with the disk's outcome.
 
-It stands apart from the store: nothing in it is shown as an outlook or can propose a drain, whoever wrote it.
+The scorebook is separate from the store: nothing in it is shown as an outlook or can propose a drain.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Status
 from predrain.data.refusal import Refusal
-from predrain.data.sqlite_file import BUSY_SECONDS, SqliteFault, fault, make_durable
+from predrain.data.sqlite_file import BUSY_SECONDS, SqliteFault, classify_sqlite_error, make_durable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 FORMAT = 1
-"""Kept in the file's `user_version`; 0 is a new file."""
+"""Version of the format, kept in the file's `user_version`; 0 is a new file."""
 _TABLE = """
 CREATE TABLE forecasts (
   bundle TEXT NOT NULL, device TEXT NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE forecasts (
   PRIMARY KEY (bundle, device, day)) WITHOUT ROWID
 """
 _TOGETHER = 50_000
-"""Lines that are read in one go."""
+"""Lines that are read at once."""
 
 
 class ScorebookUnusable(Refusal):
@@ -61,13 +61,13 @@ class ScorebookForecasts:
     model: NDArray[np.object_]
     status: NDArray[np.object_]
     p: NDArray[np.float64]
-    """(lines, 3) chance to fail within 7, 14, 30 days."""
+    """(lines, 3) probability of failure within 7, 14, 30 days."""
 
     def __len__(self) -> int:
         return len(self.day)
 
-    def only(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> ScorebookForecasts:
-        """These lines alone."""
+    def select_lines(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> ScorebookForecasts:
+        """Return only these lines."""
         return ScorebookForecasts(*(getattr(self, name)[which] for name in self.__slots__))
 
 
@@ -87,7 +87,7 @@ class Scorebook:
             raise
 
     def write(self, bundle: str, lines: Iterable[ScorebookLine]) -> None:
-        """Keep lines of a bundle; of several for one disk and day the last one stays."""
+        """Store lines of a bundle; of several for one disk and day the last one stays."""
         rows = [
             (bundle, one.device, one.day, one.model, one.status.value, one.p_7d, one.p_14d, one.p_30d)
             for one in lines
@@ -98,11 +98,11 @@ class Scorebook:
             connection.executemany("INSERT OR REPLACE INTO forecasts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def read(self, bundle: str, since: int = 0) -> ScorebookForecasts:
-        """What a bundle forecast from day `since` on."""
+        """Return the forecasts of a bundle from day `since` on."""
         import numpy as np
 
         parts: list[ScorebookForecasts] = []
-        words: dict[str, str] = {}  # a disk's name stands in many lines and is kept once
+        words: dict[str, str] = {}  # a disk's name is in many lines and is stored once
         with self._lock, self._explained():
             rows = self._connection.execute(
                 "SELECT device, model, status, day, p_7d, p_14d, p_30d FROM forecasts"
@@ -132,25 +132,25 @@ class Scorebook:
         )
 
     def last_day(self, bundle: str) -> int | None:
-        """The last day, days since 1970-01-01, of which a bundle has lines; None where it has none."""
+        """Return the last day (days since 1970-01-01) for which a bundle has lines, or None if it has none."""
         with self._lock, self._explained():
             query = "SELECT max(day) FROM forecasts WHERE bundle = ?"
             (day,) = self._connection.execute(query, (bundle,)).fetchone()
             return None if day is None else int(day)
 
     def has_lines(self, bundle: str) -> bool:
-        """Whether a bundle forecast anything."""
+        """Return whether a bundle has any forecast."""
         with self._lock, self._explained():
             query = "SELECT 1 FROM forecasts WHERE bundle = ? LIMIT 1"
             return self._connection.execute(query, (bundle,)).fetchone() is not None
 
     def prune(self, before: int) -> int:
-        """Drop lines from before that day; returns how many."""
+        """Drop the lines before that day; return how many."""
         with self._writing() as connection:
             return connection.execute("DELETE FROM forecasts WHERE day < ?", (before,)).rowcount
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _open(self) -> None:
@@ -188,7 +188,7 @@ class Scorebook:
                 SqliteFault.NO_ROOM: "make room on its disk, or make it writable",
                 SqliteFault.HELD: "see with `fuser` which process holds it, and try again",
                 SqliteFault.BROKEN: "move it away; only the comparison of bundles begins anew",
-            }.get(fault(error) or SqliteFault.BROKEN)
+            }.get(classify_sqlite_error(error) or SqliteFault.BROKEN)
             raise ScorebookUnusable(
                 f"the scorebook {self._path} cannot be used ({error}): {cure}."
             ) from error

@@ -1,6 +1,7 @@
-"""The settings of a cluster that a drain may write, as typed keys: the same for store, cluster, journal and mgr module.
+"""The settings of a cluster that a drain may write, as typed keys for store, cluster, journal and mgr module.
 
-Each has one text, by which it is kept and named to people: `upmap/3.1f`, `osd.3/reweight`, `option/osd_max_backfills`.
+Each setting has one text, by which it is stored and shown to people: `upmap/3.1f`, `osd.3/reweight`,
+`option/osd_max_backfills`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class OsdSetting(Setting):
 
 
 class OsdOverride(OsdSetting):
-    """Its override reweight, in [0, 1]."""
+    """An OSD's override reweight, in [0, 1]."""
 
     __slots__ = ()
 
@@ -45,7 +46,7 @@ class OsdOverride(OsdSetting):
 
 
 class OsdCrushWeight(OsdSetting):
-    """Its CRUSH weight, in TiB as CRUSH counts."""
+    """An OSD's CRUSH weight, in TiB as CRUSH counts."""
 
     __slots__ = ()
 
@@ -54,7 +55,7 @@ class OsdCrushWeight(OsdSetting):
 
 
 class OsdAffinity(OsdSetting):
-    """Its primary affinity, in [0, 1]."""
+    """An OSD's primary affinity, in [0, 1]."""
 
     __slots__ = ()
 
@@ -70,17 +71,17 @@ class ConfigOption(Setting):
     section: str = "osd"
 
     def __str__(self) -> str:
-        return f"option/{self.name}" if self.section == "osd" else f"option/{self.row}"
+        return f"option/{self.name}" if self.section == "osd" else f"option/{self.setting_key}"
 
     @property
-    def row(self) -> str:
+    def setting_key(self) -> str:
         """The mon's row, as `ClusterView.settings` names it: `osd/osd_max_backfills`."""
         return f"{self.section}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class BalancerSwitch(Setting):
-    """Whether the balancer of ceph-mgr is on."""
+    """The switch of ceph-mgr's balancer, on or off."""
 
     def __str__(self) -> str:
         return "balancer"
@@ -98,7 +99,7 @@ class OsdFlag(Setting):
 
 @dataclass(frozen=True, slots=True)
 class DeviceLife(Setting):
-    """The life expectancy of a device, as Ceph keeps it."""
+    """The life expectancy of a device, as Ceph stores it."""
 
     device: DeviceId
 
@@ -117,8 +118,8 @@ class LocatingLight(Setting):
 
 
 @dataclass(frozen=True, slots=True)
-class Before(Setting):
-    """In what a drain set: the value before its last write, kept until the map shows the write."""
+class ValueBefore(Setting):
+    """A key in a drain's own settings: the value before the drain's last write, kept until the map shows the write."""
 
     setting: Setting
 
@@ -127,8 +128,8 @@ class Before(Setting):
 
 
 @dataclass(frozen=True, slots=True)
-class Yielded(Setting):
-    """In what a drain set: the value that somebody else gave a setting while the drain held it. It is left alone."""
+class YieldedValue(Setting):
+    """A key in a drain's own settings: the value that another writer gave a held setting. The value is left alone."""
 
     setting: Setting
 
@@ -137,8 +138,8 @@ class Yielded(Setting):
 
 
 def strip_note(key: Setting) -> Setting:
-    """The setting of which `Before` or `Yielded` tells; any other one as it is."""
-    return key.setting if isinstance(key, Before | Yielded) else key
+    """Return the setting inside a `ValueBefore` or `YieldedValue`; return any other setting as it is."""
+    return key.setting if isinstance(key, ValueBefore | YieldedValue) else key
 
 
 _OF_OSD = {"reweight": OsdOverride, "crush_weight": OsdCrushWeight, "affinity": OsdAffinity}
@@ -146,13 +147,13 @@ _PG = re.compile(r"[0-9]{1,10}\.[0-9a-f]{1,8}")
 _OSD = re.compile(r"osd\.([0-9]{1,9})")
 
 
-@lru_cache(maxsize=1 << 16)  # each look reads the same few again
+@lru_cache(maxsize=1 << 16)  # each poll reads the same few again
 def read_setting(text: str) -> Setting:
-    """The setting that has this text. Raises ValueError where none has."""
+    """Return the setting that has this text. Raises ValueError if none has."""
     if text.endswith("~"):
-        return Before(read_setting(text[:-1]))
+        return ValueBefore(read_setting(text[:-1]))
     if text.endswith("!"):
-        return Yielded(read_setting(text[:-1]))
+        return YieldedValue(read_setting(text[:-1]))
     kind, _, name = text.partition("/")
     if kind == "upmap" and _PG.fullmatch(name):
         return UpmapItem(PgId(name))

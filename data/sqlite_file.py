@@ -1,4 +1,4 @@
-"""What the log and the store share: how a SQLite file is made durable, and what its errors mean."""
+"""The part that log and store share: making a SQLite file durable, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from enum import Enum
 from pathlib import Path
 
 BUSY_SECONDS = 30.0
-"""How long a writer waits for another process."""
+"""Time that a writer waits for another process, in seconds."""
 
 _PAUSE_SECONDS = 0.05
 _PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "journal_size_limit = 67108864")
 
 
 class SqliteFault(Enum):
-    """What is wrong, as far as the cure differs."""
+    """The fault of the file, as far as the cure differs."""
 
     NO_ROOM = "the disk is full, has failed, or may not be written"
     HELD = "another process holds the file"
@@ -38,20 +38,22 @@ _FAULTS = {
 }
 
 
-def fault(error: BaseException | None) -> SqliteFault | None:
-    """What a SQLite error says of the file; None when it is about something else (a wrong statement)."""
+def classify_sqlite_error(error: BaseException | None) -> SqliteFault | None:
+    """Return the fault that a SQLite error means; None if it is about something else (a wrong statement)."""
     if not isinstance(error, sqlite3.Error):
         return None
-    if _UNDECODED in str(error):  # the driver's own error, which carries no code of SQLite's
+    if _UNDECODED in str(error):  # the driver's own error, which has no code of SQLite's
         return SqliteFault.BROKEN
     return _FAULTS.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF)
 
 
 def make_durable(connection: sqlite3.Connection) -> None:
-    """Write-ahead log, flushed at every commit. `connection` must be in no transaction.
+    """Set the connection to a write-ahead log that is flushed at every commit.
 
-    SQLite does not wait while another process turns the same new file into a write-ahead log, or closes it as
-    the last one: there it answers "locked" at once, so that the waiting is done here.
+    `connection` must be in no transaction.
+
+    SQLite does not wait while another process turns the same new file into a write-ahead log, or closes it as the
+    last one. It then answers "locked" at once, so this function waits.
     """
     for pragma in _PRAGMAS:
         for left in reversed(range(int(BUSY_SECONDS / _PAUSE_SECONDS))):
@@ -59,16 +61,16 @@ def make_durable(connection: sqlite3.Connection) -> None:
                 connection.execute(f"PRAGMA {pragma}").close()
                 break
             except sqlite3.OperationalError as error:
-                if fault(error) is not SqliteFault.HELD or not left:
+                if classify_sqlite_error(error) is not SqliteFault.HELD or not left:
                     raise
                 time.sleep(_PAUSE_SECONDS)
 
 
 def find_damage(path: Path) -> str | None:
-    """What `PRAGMA quick_check` finds first in an existing file, or None when all of its pages are whole.
+    """Return the first finding of `PRAGMA quick_check` in an existing file, or None if all of its pages are whole.
 
-    Every page is read once: 270 MB a second from memory, as fast as the disk reads where it is not there. Raises
-    sqlite3.Error for what is no damage (the file is held, cannot be read).
+    Every page is read once: 270 MB/s from memory, or the speed of the disk. Raises sqlite3.Error for other errors
+    (the file is held, or cannot be read).
     """
     try:
         with closing(
@@ -76,7 +78,7 @@ def find_damage(path: Path) -> str | None:
         ) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
-        if fault(error) is SqliteFault.BROKEN:
+        if classify_sqlite_error(error) is SqliteFault.BROKEN:
             return str(error)
         raise
     return None if found == ("ok",) else " ".join(str(found and found[0]).split())

@@ -1,4 +1,6 @@
-"""Why a disk could not be read, as a closed list: programs decide by the cause, and its sentence is for people."""
+"""The causes for which a disk could not be read, as a closed list: programs decide by the cause; its sentence is for
+people.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ class UnreadableCause(StrEnum):
     PERMISSION = "permission"
     """The collector lacks the right to run smartctl or to open the device."""
     TIMEOUT = "timeout"
-    """smartctl did not answer in time, or still hangs from an earlier probe."""
+    """smartctl did not answer in time, or still hangs from an earlier reading."""
     DEVICE_GONE = "device_gone"
-    """The host lists the disk no more: it was pulled, it moved to another host, or it fell off the bus."""
+    """The host no longer lists the disk: it was pulled, it moved to another host, or it fell off the bus."""
     OPEN_FAILED = "open_failed"
     """smartctl could not open the device or identify the disk behind it."""
     IO_ERROR = "io_error"
-    """The disk told its name at most: its SMART commands failed."""
+    """The disk gave its name at most: its SMART commands failed."""
     NOT_UNDERSTOOD = "not_understood"
     """smartctl's output is broken or of no known form."""
     UNKNOWN = "unknown"
@@ -29,12 +31,12 @@ class UnreadableCause(StrEnum):
 
     @property
     def blames_host(self) -> bool:
-        """Whether the host is at fault, so that the failed probe says nothing against the disk."""
+        """True if the host is at fault, so that the failed reading is no evidence against the disk."""
         return self in _OF_THE_HOST
 
     @property
     def names_disk(self) -> bool:
-        """Whether the host still has the disk in its list, although the disk could not be read."""
+        """True if the host still has the disk in its list, although the disk could not be read."""
         return self is not UnreadableCause.DEVICE_GONE
 
 
@@ -57,9 +59,9 @@ _OLDER_SIGNS: tuple[tuple[str, UnreadableCause], ...] = (
 
 
 def cause_of_older_sentence(why: str) -> UnreadableCause:
-    """The cause that a sentence of a sender without causes (wire version 2 and older) stands for.
+    """Return the cause for a sentence of a sender without causes (wire version 2 and older).
 
-    This is the only place that reads such sentences: readings pass it once, where they enter.
+    No other function reads such sentences: each reading passes it once, where it enters.
     """
     if why.startswith(_OLDER_STARTS):
         if "with the rights" in why or "ermission denied" in why:

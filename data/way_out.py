@@ -1,4 +1,4 @@
-"""A way out of a drain that cannot go on by itself."""
+"""Ways out of a drain that cannot go on by itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class WayOut(StrEnum):
-    """What a person can do about a drain that cannot end."""
+    """The choices of a person for a drain that cannot end."""
 
     MAKE_ROOM = "make_room"
     CHOOSE_OTHER_TARGETS = "choose_other_targets"
@@ -18,7 +18,7 @@ class WayOut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OpenWayOut:
-    """A way that is open now, and what it means as a sentence."""
+    """A way out that is open now, and its meaning as a sentence."""
 
     way: WayOut
     sentence: str

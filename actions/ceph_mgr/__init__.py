@@ -1,1 +1,3 @@
-"""What runs inside ceph-mgr. Standard library only, for Python 3.9 and later: nothing else of this house is there."""
+"""The module that runs inside ceph-mgr. It needs only the standard library of Python 3.9: no other part of
+predrain is there.
+"""

@@ -1,1 +1,1 @@
-"""The cluster: a port (`port.py`), its snapshot (`view.py`) and its adapters."""
+"""The cluster: a port (`port.py`), the snapshot that it returns (`view.py`), and the adapters of the port."""

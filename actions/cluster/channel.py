@@ -1,4 +1,6 @@
-"""The channel: one command to a real cluster and its answer, in raw bytes; what `rados.py` speaks and tests break."""
+"""The channel: one command to a real cluster and its answer, in raw bytes. `rados.py` implements it; tests
+replace it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ Argument = str | int | float | bool | list[str] | list[int]
 
 @dataclass(frozen=True, slots=True)
 class DaemonReply:
-    """What a daemon answered. `rc` is 0 or a negative errno; some commands answer 0 and do nothing: read back."""
+    """The answer of a daemon. `rc` is 0 or a negative errno. Some commands answer 0 and do nothing: read the result
+    back.
+    """
 
     rc: int
     out: bytes
@@ -20,7 +24,7 @@ class DaemonReply:
 
     @property
     def ok(self) -> bool:
-        """Whether the daemon said that it was done."""
+        """Return whether the daemon reported success."""
         return self.rc == 0
 
 
@@ -31,14 +35,14 @@ class Locker:
     client: tuple[int, int]
     cookie: str
     expires_at: datetime | None
-    """By the OSD's clock; None for a lock that does not expire."""
+    """The expiry by the OSD's clock; None for a lock that does not expire."""
 
 
 class CommandChannel(Protocol):
-    """Commands to mon, mgr and OSDs, and the few object operations that lease and probe need.
+    """Commands to mon, mgr and OSDs, and the few object operations that the lease and the probe need.
 
-    Every call ends by its deadline: an answer, or `ClusterUnreachable` (then it is not known whether it was done).
-    Safe from any thread; calls of several threads take turns.
+    Every call ends by its deadline with an answer or `ClusterUnreachable`; after the latter the outcome is unknown.
+    Calls from several threads are safe and run one after another.
     """
 
     def ask(
@@ -54,32 +58,39 @@ class CommandChannel(Protocol):
         ...
 
     def ask_all(self, asked: tuple[tuple[str, str, Mapping[str, Argument]], ...]) -> tuple[DaemonReply, ...]:
-        """Send several commands (to, prefix, arguments) before waiting for any: they reach the mon together, so that
-        it may put them into one map. Answers in the order asked."""
+        """Send several commands (to, prefix, arguments) before waiting for any of them, and return the answers in that
+        order. The commands reach the mon together, so that it may put them into one map.
+        """
         ...
 
     def lock(self, pool: str, name: str, cookie: str, seconds: float, *, renew: bool = False) -> DaemonReply:
         """Take or renew the exclusive RADOS lock `name` on the object of that name, for `seconds`.
-        rc: 0 held, -16 another holds it, -17 held by this cookie already (renew it), -2 nothing to renew."""
+
+        The reply's rc is 0 (held), -16 (another client holds it), -17 (this cookie holds it already: renew it), or -2
+        (nothing to renew).
+        """
         ...
 
     def unlock(self, pool: str, name: str, cookie: str) -> DaemonReply:
-        """Give the lock back; -2 when it is not held."""
+        """Release the lock. The reply's rc is -2 if it is not held."""
         ...
 
     def list_lockers(self, pool: str, name: str) -> tuple[Locker, ...]:
-        """Those who hold the lock `name`; empty when it is free. Raises ClusterUnreachable, also when the cluster does
-        not say."""
+        """List the holders of the lock `name`; none if it is free. Raises ClusterUnreachable, also if the cluster does
+        not report them.
+        """
         ...
 
     def break_lock(self, pool: str, name: str, locker: Locker) -> DaemonReply:
-        """Take the lock from that one locker; -2 when it does not hold it any more."""
+        """Remove the lock of that one locker. The reply's rc is -2 if the locker no longer holds it."""
         ...
 
     def probe(self, pool: str, name: str, size: int) -> float:
-        """Seconds that writing, then reading `size` bytes of the object `name` took. Raises ClusterUnreachable."""
+        """Write and then read `size` bytes of the object `name`. Return the seconds that this took. Raises
+        ClusterUnreachable.
+        """
         ...
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         ...

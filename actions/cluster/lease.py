@@ -1,7 +1,7 @@
-"""`RadosLease`: one controller at a time, by a RADOS lock that is given up before it expires.
+"""`RadosLease`: one controller at a time holds a RADOS lock, and stops relying on it before it expires.
 
-Expiry is enforced late: a renewal was accepted up to two seconds after it (ceph.md i). So our own deadline lies
-well before the lock's, counted from before the lock was asked for, on a clock that also runs while we are stopped.
+Ceph enforces expiry late: a renewal was accepted up to two seconds after it (ceph.md i). So our own deadline lies well
+before the lock's. It is counted from before the lock was requested, on a clock that also runs during suspension.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from predrain.actions.cluster.channel import CommandChannel
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, LeaseHolder
 from predrain.actions.cluster.lease_owner import LeaseOwner, parse_owner
-from predrain.actions.cluster.port import ClusterUnreachable, LeaseHolder
 
 LOCK = "lease"
 OWN_SHARE = 2 / 3
-"""Of the lock's time, after which we no longer trust it."""
+"""The share of the lock's time after which we no longer rely on it."""
 
 
 def _never_known(_: LeaseOwner) -> bool:
@@ -27,11 +27,12 @@ def _never_known(_: LeaseOwner) -> bool:
 
 @dataclass(slots=True)
 class RadosLease:
-    """`actions.cluster.port.Lease` by the lock `lease` on the object of that name.
+    """A `Lease` by the lock `lease` on the object of that name.
 
-    cookie: unlike any other process's. monotonic: seconds on a clock that nobody sets and that counts suspension
-    (CLOCK_BOOTTIME). seconds: how long the lock stands without renewal; a tick must come within two thirds of it.
-    has_ended: whether a process is known to have ended, seen from here; its lock is broken at once.
+    - cookie: a name that no other process has.
+    - monotonic: seconds of a clock that cannot be set and that counts suspension (CLOCK_BOOTTIME).
+    - seconds: the lock's time without renewal. A tick must come within two thirds of it.
+    - has_ended: whether a process is known to have ended, as seen from here. Its lock is broken at once.
     """
 
     channel: CommandChannel
@@ -41,14 +42,14 @@ class RadosLease:
     seconds: float = 30.0
     has_ended: Callable[[LeaseOwner], bool] = _never_known
     why: str = "The lease was not asked for yet."
-    """Why it is not held, as a sentence; empty while it is."""
+    """The reason why the lease is not held, as a sentence; empty while it is held."""
     taken: bool = False
-    """Whether another controller had it when it was last asked for."""
+    """True if another controller held the lease when this one last asked for it."""
     _until: float | None = None
     _turn: RLock = field(default_factory=RLock)
 
     def hold(self) -> bool:
-        """Take or renew it; whether it is held for now. False also when the cluster does not answer."""
+        """Take or renew the lease. Return whether it is held now; false also if the cluster does not answer."""
         with self._turn:
             asked_at = self.monotonic()
             try:
@@ -57,16 +58,18 @@ class RadosLease:
                     code = self._asked()
             except ClusterUnreachable as trouble:
                 self.why = f"The lease cannot be renewed: {trouble}."
-                return self.held()
+                return self.is_held()
             self.taken = code == -errno.EBUSY
             if code == 0:
                 self._until, self.why = asked_at + OWN_SHARE * self.seconds, ""
-                return self.held()
+                return self.is_held()
             self._until, self.why = None, self._sentence(code)
             return False
 
-    def held(self) -> bool:
-        """Whether it is still held by our own monotonic deadline, which lies before the lock's. Asks nobody."""
+    def is_held(self) -> bool:
+        """Return whether the lease is still held by our own monotonic deadline, which lies before the lock's. Send no
+        command.
+        """
         with self._turn:
             if self._until is not None and self.monotonic() < self._until:
                 return True
@@ -75,7 +78,7 @@ class RadosLease:
             return False
 
     def release(self) -> None:
-        """Let the next one have it at once."""
+        """Release the lease, so that another controller can take it at once."""
         with self._turn:
             was, self._until = self._until, None
             self.why = "The lease was given back."
@@ -86,8 +89,10 @@ class RadosLease:
                     self.why = "The lease was given up and expires by itself."
 
     def find_holder(self) -> LeaseHolder | None:
-        """Who holds it, by the cluster; None when nobody does, or only a process that is known to have ended. Raises
-        ClusterUnreachable.
+        """Ask the cluster which process holds the lease; None if there is none, or only one that is known to have
+        ended.
+
+        Raises ClusterUnreachable.
         """
         for locker in self.channel.list_lockers(self.pool, LOCK):
             owner = parse_owner(locker.cookie)
@@ -96,10 +101,11 @@ class RadosLease:
         return None
 
     def _break_locks_of_the_dead(self) -> bool:
-        """Break the lock of a process that is known to have ended; whether one was broken. Only that very lock is
-        broken: where another controller took it meanwhile, nothing happens.
+        """Break the lock of a process that is known to have ended. Return whether one was broken.
+
+        Only this very lock is broken: if another controller has taken it meanwhile, nothing happens.
         """
-        with suppress(ClusterUnreachable):  # whose it is, is not told: then it ends by itself
+        with suppress(ClusterUnreachable):  # the holder is not reported: the lock then expires by itself
             for locker in self.channel.list_lockers(self.pool, LOCK):
                 if self.has_ended(parse_owner(locker.cookie)):
                     return self.channel.break_lock(self.pool, LOCK, locker).ok

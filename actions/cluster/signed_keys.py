@@ -1,8 +1,8 @@
 """`SignedKeys`: the cluster's texts below `predrain/`, each signed when it is written and verified when it is read.
 
-Everything that predrain believes from the cluster's config-key store passes here: kept drains, `ended`, `steps`,
-`lives`, requests, what was heard of them, and answers. A text with no signature or a wrong one is not given to anybody
-and is not overwritten or removed; the exception names the key, why it is not believed, and the cure.
+Every text that predrain trusts from the cluster's config-key store is read here: stored drains, `ended`, `steps`,
+`lives`, requests, the record of received requests, and answers. A text with no signature or a wrong one is not
+returned and is not overwritten or removed. The exception names the key, the fault, and the remedy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from predrain.actions.ceph_mgr.predrain.signing import (
+from predrain.actions.ceph_mgr.predrain.text_signing import (
     HALT,
     UNSIGNED_NAMES,
     NotVerified,
@@ -21,7 +21,7 @@ from predrain.actions.ceph_mgr.predrain.signing import (
     strip_signature,
     verify_text,
 )
-from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, ConfigKeyStore, DamagedConfigKey
 from predrain.data.refusal import Refusal
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "HALT",
     "NO_KEY",
     "REQUESTS",
-    "ListChanged",
+    "ConfirmedTextsChanged",
     "NoSigningKey",
     "SignedKeys",
     "Unverified",
@@ -47,7 +47,9 @@ NO_KEY = (
 
 
 class Unverified(ClusterUnreachable):
-    """A text in the cluster that is not believed: nothing that rests on it is done before a person has looked."""
+    """A text in the cluster without a valid signature. Nothing that depends on it is done before a person has checked
+    it.
+    """
 
     def __init__(self, name: str, fault: SignatureFault, sentence: str) -> None:
         self.name, self.fault = name, fault
@@ -55,16 +57,16 @@ class Unverified(ClusterUnreachable):
 
 
 class NoSigningKey(ClusterUnreachable):
-    """This process has no key to sign with, so it may plan and nothing more."""
+    """This process has no signing key, so it may plan and do nothing else."""
 
 
-class ListChanged(Refusal):
+class ConfirmedTextsChanged(Refusal):
     """The texts in the cluster are no longer those that a person confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedText:
-    """One text that is not believed, as a person is shown it: `text` is without its header."""
+    """One text without a valid signature, as it is shown to a person: `text` is without its header."""
 
     name: str
     fault: SignatureFault
@@ -73,31 +75,33 @@ class UnverifiedText:
 
     @property
     def is_adoptable(self) -> bool:
-        """Whether a person may have it signed: requests and answers are asked again instead."""
+        """Return whether a person may have it signed. Requests and answers are not adoptable, since they can be sent
+        again.
+        """
         return not self.name.startswith((REQUESTS, ANSWERS))
 
 
 @dataclass(frozen=True, slots=True)
 class SignedKeys:
-    """`actions.cluster.port.Keep` over another one. `key`: None where this process may read the halt and nothing else.
+    """A `ConfigKeyStore` over another one. `key`: None if this process may read the halt and nothing else.
 
-    Each method raises what the other Keep raises, Unverified and NoSigningKey.
+    Each method raises what the other store raises, Unverified and NoSigningKey.
     """
 
-    keep: Keep
+    keep: ConfigKeyStore
     key: str | None = field(repr=False)
 
     def read(self, name: str) -> str | None:
-        """The verified text, or None when there is none."""
+        """Return the verified text, or None if there is none."""
         value = self.keep.read(name)
         return value if value is None or name in UNSIGNED_NAMES else self._verify(name, value)
 
     def names(self, under: str = "") -> tuple[str, ...]:
-        """All names that begin with `under`, those of unverified texts among them."""
+        """Return all names that begin with `under`, also those of unverified texts."""
         return self.keep.names(under)
 
     def write(self, name: str, text: str) -> None:
-        """Replace the text, unless what stands there is not ours to replace."""
+        """Replace the text, unless the present one is unverified."""
         if name in UNSIGNED_NAMES:
             self.keep.write(name, text)
             return
@@ -106,20 +110,20 @@ class SignedKeys:
         self.keep.write(name, sign_text(key, name, text))
 
     def remove(self, name: str) -> None:
-        """Forget the text, unless what stands there is not ours to remove."""
+        """Remove the text, unless it is unverified."""
         if name not in UNSIGNED_NAMES:
             self._respect(name)
         self.keep.remove(name)
 
     def find_unverified(self) -> tuple[UnverifiedText, ...]:
-        """All texts that are not believed, by name. Texts whose pieces are damaged are not among them."""
+        """Return all unverified texts by name, without texts whose pieces are damaged."""
         found: list[UnverifiedText] = []
         for name in self.keep.names():
             if name in UNSIGNED_NAMES:
                 continue
             try:
                 value = self.keep.read(name)
-            except Damaged:
+            except DamagedConfigKey:
                 continue
             try:
                 if value is not None:
@@ -130,13 +134,14 @@ class SignedKeys:
         return tuple(found)
 
     def adopt(self, digest: str) -> tuple[str, ...]:
-        """Sign each adoptable text, if the list is still the one that `digest` was computed of; the names of the texts.
-        Raises ListChanged; nothing was signed then.
+        """Sign each adoptable text if `digest` is still that of the list. Return the names of the texts.
+
+        Raises ConfirmedTextsChanged; nothing was signed then.
         """
         key = self._get_key()
         listed = tuple(one for one in self.find_unverified() if one.is_adoptable)
         if compute_digest(listed) != digest:
-            raise ListChanged(
+            raise ConfirmedTextsChanged(
                 f"Nothing was signed, since the list is no longer the one that was shown; look again: {ADOPT}"
             )
         for one in listed:
@@ -144,10 +149,12 @@ class SignedKeys:
         return tuple(one.name for one in listed)
 
     def _respect(self, name: str) -> None:
-        """Raises Unverified when a text stands there that is not believed: a person must see it first."""
+        """Check that no unverified text is stored under the name, since a person must see it first. Raises
+        Unverified.
+        """
         try:
             self.read(name)
-        except Damaged:
+        except DamagedConfigKey:
             return
 
     def _verify(self, name: str, value: str) -> str:
@@ -155,7 +162,7 @@ class SignedKeys:
         try:
             return verify_text(key, name, value)
         except NotVerified as fault:
-            raise Unverified(name, fault.fault, _explain(name, fault, key)) from None
+            raise Unverified(name, fault.fault, _explain_unverified(name, fault, key)) from None
 
     def _get_key(self) -> str:
         if self.key is None:
@@ -164,7 +171,7 @@ class SignedKeys:
 
 
 def compute_digest(texts: Iterable[UnverifiedText]) -> str:
-    """Sixteen hex digits that stand for exactly these texts under these names."""
+    """Return sixteen hex digits that identify exactly these texts under these names."""
     made = hashlib.sha256()
     for one in texts:
         for part in (one.name, one.fault.value, one.text):
@@ -173,8 +180,8 @@ def compute_digest(texts: Iterable[UnverifiedText]) -> str:
     return made.hexdigest()[:16]
 
 
-def _explain(name: str, fault: NotVerified, key: str) -> str:
-    """Why the text is not believed and what ends that, as a sentence."""
+def _explain_unverified(name: str, fault: NotVerified, key: str) -> str:
+    """Explain in a sentence why the text is not verified, and the remedy."""
     said = f"The text predrain/{name} in the cluster"
     if fault.fault is SignatureFault.OTHER_KEY:
         said += (

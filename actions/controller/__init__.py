@@ -1,1 +1,1 @@
-"""The process that looks, decides, writes down and acts, with its leadership, journal, requests and replication."""
+"""The process that reads the cluster, decides, records and acts: leadership, journal, requests and replication."""

@@ -1,8 +1,9 @@
-"""What a cephx user must be allowed so that predrain can work, and not one command more (ceph.md f).
+"""The rights that a cephx user needs so that predrain can work, and not one command more (ceph.md f).
 
-One table: each line is a command that the engine sends, with the arguments that it may have and what it is for. The
-caps are printed from it, and a test holds every command of the engine against it. Without these the mon answers
-EACCES: `osd out`, `osd purge`, `osd blocklist`, settings of other names or sections, keys of other prefixes, `tell`.
+The rights are one table. Each line is a command that the engine sends, with its allowed arguments and its purpose. The
+caps are printed from the table, and a test compares every command of the engine with it. Without a line the mon
+answers EACCES: so for `osd out`, `osd purge`, `osd blocklist`, settings of other names or sections, keys of other
+prefixes, and `tell`.
 """
 
 from __future__ import annotations
@@ -12,43 +13,43 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from predrain.actions.cluster.channel import Argument
+from predrain.actions.cluster.cluster_view import BALANCER, PROPOSE_INTERVAL
 from predrain.actions.cluster.config_key_store import PREFIX
 from predrain.actions.cluster.signed_keys import ANSWERS, HALT, REQUESTS
-from predrain.actions.cluster.view import BALANCER, PROPOSE_INTERVAL
-from predrain.actions.core.throttle_options import OPTIONS
-from predrain.actions.mechanics.retire import FLAGS
+from predrain.actions.core.held_throttles import OPTIONS
+from predrain.actions.mechanics.crush_removal import FLAGS
 
 
-class User(StrEnum):
-    """Whose rights."""
+class CephUser(StrEnum):
+    """The cephx users of predrain."""
 
     SERVICE = "service"
-    """Sees, leads and moves."""
+    """Reads the cluster, holds the lease and moves data."""
     READING = "reading"
-    """Sees, sets a halt and lays requests; the mgr module or another controller carries them out."""
+    """Reads the cluster, sets a halt and writes requests, which the mgr module or another controller executes."""
     HANDS = "hands"
-    """The optional second key: device light and orchestrator, which can remove OSDs."""
+    """The optional second user: device light and orchestrator, which can remove OSDs."""
 
 
 class CapsPart(StrEnum):
-    """What a grant belongs to."""
+    """The part of predrain that needs a grant."""
 
     SEE = "see"
-    """What the cluster keeps for predrain, and whether an upgrade runs."""
+    """Read predrain's texts in the cluster, and whether an upgrade runs."""
     ASK = "ask"
-    """A halt, and requests to the controller that leads. Not the drains that it keeps, and not the end of a halt."""
+    """Set a halt and write requests to the controller with the lease; not write its drains, and not lift a halt."""
     LEAD = "lead"
-    """One controller at a time, its state kept in the cluster."""
+    """Hold the lease as the only controller, and store its state in the cluster."""
     MOVE = "move"
-    """Drains, and the way back."""
+    """Drain, and restore."""
     HAND_OVER = "hand over"
-    """What comes after a drain."""
+    """The tasks after a drain."""
 
 
 _PARTS = {
-    User.SERVICE: {CapsPart.SEE, CapsPart.LEAD, CapsPart.MOVE},
-    User.READING: {CapsPart.SEE, CapsPart.ASK},
-    User.HANDS: {CapsPart.HAND_OVER},
+    CephUser.SERVICE: {CapsPart.SEE, CapsPart.LEAD, CapsPart.MOVE},
+    CephUser.READING: {CapsPart.SEE, CapsPart.ASK},
+    CephUser.HANDS: {CapsPart.HAND_OVER},
 }
 
 
@@ -63,12 +64,12 @@ class CephGrant:
     limits: tuple[tuple[str, str, str], ...] = ()
 
     def text(self) -> str:
-        """As a cap."""
+        """Return the grant as a cap."""
         with_ = " with " + " ".join(f"{name}{how}{value}" for name, how, value in self.limits)
         return f'allow command "{self.prefix}"{with_ if self.limits else ""}'
 
     def covers(self, to: str, prefix: str, arguments: Mapping[str, Argument]) -> bool:
-        """Whether the command falls under it, as the mon judges."""
+        """Return whether the grant covers the command, by the rules of the mon."""
         return (self.to, self.prefix) == (to, prefix) and all(
             str(arguments.get(name, "")).startswith(value)
             if "prefix" in how
@@ -78,8 +79,8 @@ class CephGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
-    """One cap of a service, and what it is for."""
+class RequiredCap:
+    """One cap of a service, and its purpose."""
 
     service: str
     cap: str
@@ -87,32 +88,37 @@ class Right:
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
-    """Caps as `ceph auth` takes them; empty where there are none."""
+class CephCaps:
+    """Caps as `ceph auth` takes them; "" for a service without caps."""
 
     mon: str
     mgr: str
     osd: str
 
     def by_service(self) -> dict[str, str]:
-        """Those that are not empty."""
+        """Return the caps that are not empty, by service."""
         return {
             service: cap for service, cap in (("mon", self.mon), ("mgr", self.mgr), ("osd", self.osd)) if cap
         }
 
 
-def _limited(prefix: str, why: str, **limits: str) -> CephGrant:
+def _build_limited_grant(prefix: str, why: str, **limits: str) -> CephGrant:
     return CephGrant(
         "mon", prefix, why, CapsPart.MOVE, tuple((name, "=", value) for name, value in limits.items())
     )
 
 
 _FAST_MAPS = tuple(
-    _limited(f"config {verb}", f"{why}, where policy.fast_maps asks for it", who="mon", name=PROPOSE_INTERVAL)
+    _build_limited_grant(
+        f"config {verb}",
+        f"{why}, where policy.fast_maps_seconds asks for it",
+        who="mon",
+        name=PROPOSE_INTERVAL,
+    )
     for verb, why in (("set", "let maps follow each other sooner while PGs move"), ("rm", "end that"))
 )
 FAST_MAPS_CAPS = frozenset(grant.text() for grant in _FAST_MAPS)
-"""Caps without which fast maps stay off and all else works."""
+"""Caps that only fast maps need; everything else works without them."""
 
 GRANTS: tuple[CephGrant, ...] = (
     *(
@@ -150,19 +156,21 @@ GRANTS: tuple[CephGrant, ...] = (
     CephGrant("mon", "osd crush reweight", "the same for a disk that is not replaced in its slot"),
     CephGrant("mon", "osd primary-affinity", "let other OSDs answer reads for a slow disk"),
     *(
-        _limited(f"osd {verb}", f"{verb} {flag} for seconds, while PGs are pinned where they are", key=flag)
+        _build_limited_grant(
+            f"osd {verb}", f"{verb} {flag} for seconds, while PGs are pinned where they are", key=flag
+        )
         for flag in FLAGS
         for verb in ("set", "unset")
     ),
     *(
-        _limited(f"config {verb}", why, who="osd", name=option)
+        _build_limited_grant(f"config {verb}", why, who="osd", name=option)
         for option in OPTIONS
         for verb, why in (("set", "lower a recovery throttle"), ("rm", "restore it where nothing was set"))
     ),
     *_FAST_MAPS,
     CephGrant("mgr", "balancer off", "keep the balancer from refilling a disk that is drained"),
     CephGrant("mgr", "balancer on", "start it again, where it was on"),
-    _limited("config rm", "the same, where nothing was set", who="mgr", name=BALANCER),
+    _build_limited_grant("config rm", "the same, where nothing was set", who="mgr", name=BALANCER),
     CephGrant("mgr", "device set-life-expectancy", "show in `ceph device ls` how long a disk has"),
     CephGrant("mgr", "device rm-life-expectancy", "withdraw that"),
     CephGrant("mgr", "device light", "light the drawer of a drained disk", CapsPart.HAND_OVER),
@@ -172,30 +180,29 @@ GRANTS: tuple[CephGrant, ...] = (
 )
 
 
-def granted(user: User) -> tuple[CephGrant, ...]:
-    """The commands that the user may send."""
+def list_grants(user: CephUser) -> tuple[CephGrant, ...]:
+    """Return the commands that the user may send."""
     return tuple(each for each in GRANTS if each.part in _PARTS[user])
 
 
-def rights(user: User = User.SERVICE, pool: str = "predrain") -> tuple[Right, ...]:
-    """All that the user needs, with reasons. `allow r` of the mon lets it send `osd in` as well; Ceph is so."""
+def list_required_rights(
+    user: CephUser = CephUser.SERVICE, pool: str = "predrain"
+) -> tuple[RequiredCap, ...]:
+    """Return all caps that the user needs, with reasons. `allow r` of the mon also allows `osd in`; Ceph has no
+    narrower one.
+    """
     see = "see the cluster: maps, PGs, statistics, settings"
-    listed = [Right("mon", "allow r", see), Right("mgr", "allow r", see)]
-    listed += [Right(each.to, each.text(), each.why) for each in granted(user)]
-    if user is not User.HANDS:
+    listed = [RequiredCap("mon", "allow r", see), RequiredCap("mgr", "allow r", see)]
+    listed += [RequiredCap(each.to, each.text(), each.why) for each in list_grants(user)]
+    if user is not CephUser.HANDS:
         why = "the lease of the controller that acts, and a probe of what clients feel"
-        listed.append(Right("osd", f"allow rwx pool={pool}", why))
+        listed.append(RequiredCap("osd", f"allow rwx pool={pool}", why))
     return tuple(listed)
 
 
-def caps(user: User = User.SERVICE, pool: str = "predrain") -> Caps:
-    """The same as caps."""
-    listed = rights(user, pool)
-    return Caps(
+def build_cephx_caps(user: CephUser = CephUser.SERVICE, pool: str = "predrain") -> CephCaps:
+    """Build the caps of the user in the form that `ceph auth` takes."""
+    listed = list_required_rights(user, pool)
+    return CephCaps(
         *(", ".join(r.cap for r in listed if r.service == service) for service in ("mon", "mgr", "osd"))
     )
-
-
-def hands() -> Caps:
-    """The caps of the optional second user."""
-    return caps(User.HANDS)

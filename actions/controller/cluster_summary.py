@@ -1,4 +1,4 @@
-"""A cluster at a glance: what a person asks first, counted from one view."""
+"""A summary of a cluster for people, counted from one view."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import limit
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.throttle_options import OPTIONS, grip
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.capacity import compute_fullness_limit
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.held_throttles import OPTIONS, determine_scheduler_support
 from predrain.data.ids import OsdId
 
 ALWAYS_SET = frozenset({"sortbitwise", "recovery_deletes", "purged_snapdirs", "pglog_hardlimit"})
-"""Flags that every cluster of the last years has and that ask nothing of anybody."""
+"""Flags that every recent cluster has and that need no action."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fullness:
+class ClusterFullness:
     """Shares in [0, 1] of the OSDs that report their size; `limit` is the most that a drain's target may reach."""
 
     median: float
@@ -29,8 +29,8 @@ class Fullness:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """One look, counted."""
+class ClusterSummary:
+    """The counts of one view."""
 
     as_of: datetime
     health: str
@@ -42,25 +42,25 @@ class Glance:
     up: int
     inside: int
     pgs: Mapping[str, int]
-    """PGs by state, the most first."""
+    """Number of PGs by state, the most frequent first."""
     statistics_known: bool
-    fullness: Fullness | None
+    fullness: ClusterFullness | None
     scheduler: str
     obeys: str
-    """What the OSDs obey of the recovery settings, in words."""
+    """The recovery settings that the OSDs obey, in words."""
     throttles: Mapping[str, str]
-    """Rows of the mon's config that bear on recovery; empty: the release's defaults."""
+    """Rows of the mon's config that affect recovery; empty: the release's defaults."""
     balancer_active: bool
     flags: tuple[str, ...]
     osd_flags: Mapping[OsdId, tuple[str, ...]]
     upmaps: int
 
 
-def glance(view: ClusterView, policy: Policy) -> Glance:
-    """Count what is in a view."""
+def summarize_cluster(view: ClusterView, policy: Policy) -> ClusterSummary:
+    """Count the contents of a view."""
     states = Counter("+".join(sorted(pg.states)) or "unknown" for pg in view.pgs.values())
     options = {*OPTIONS, "osd_mclock_override_recovery_settings"}
-    return Glance(
+    return ClusterSummary(
         as_of=view.as_of,
         health=view.health,
         release=view.release,
@@ -72,9 +72,9 @@ def glance(view: ClusterView, policy: Policy) -> Glance:
         inside=sum(osd.reweight > 0 for osd in view.osds.values()),
         pgs=dict(states.most_common()),
         statistics_known=view.statistics_known,
-        fullness=_fullness(view, policy),
+        fullness=_measure_fullness(view, policy),
         scheduler=view.scheduler,
-        obeys=grip(view).value,
+        obeys=determine_scheduler_support(view).value,
         throttles={key: value for key, value in view.settings.items() if key.rpartition("/")[2] in options},
         balancer_active=view.balancer_active,
         flags=tuple(sorted(view.flags - ALWAYS_SET)),
@@ -83,7 +83,7 @@ def glance(view: ClusterView, policy: Policy) -> Glance:
     )
 
 
-def _fullness(view: ClusterView, policy: Policy) -> Fullness | None:
+def _measure_fullness(view: ClusterView, policy: Policy) -> ClusterFullness | None:
     fills = {
         osd.id: osd.used_bytes / osd.size_bytes
         for osd in view.osds.values()
@@ -92,4 +92,6 @@ def _fullness(view: ClusterView, policy: Policy) -> Fullness | None:
     if not fills:
         return None
     fullest = max(fills, key=lambda osd: (fills[osd], osd))
-    return Fullness(median(fills.values()), fills[fullest], fullest, limit(view, policy))
+    return ClusterFullness(
+        median(fills.values()), fills[fullest], fullest, compute_fullness_limit(view, policy)
+    )

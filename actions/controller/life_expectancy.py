@@ -1,8 +1,9 @@
-"""Life expectancy told to the cluster, where telling it moves nothing.
+"""Publish life expectancies in the cluster, if that moves no data.
 
-While `mgr/devicehealth/self_heal` is on, the mgr outs a disk in one step and takes its primary affinity for a short
-life (ceph.md e); then nothing is published, ours is withdrawn, and the command that a person may run is said. What
-somebody else published is never touched: ours is what the ledger in the keep names, written there before it is sent.
+While `mgr/devicehealth/self_heal` is on, the mgr outs a disk with a short life in one step and sets its primary
+affinity to 0 (ceph.md e). Then nothing is published, predrain's own entries are withdrawn, and the command that a
+person may run is reported. Entries of others are never changed: predrain's own are those in its record in the
+config-key store, which is written before a command is sent.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from predrain.actions.cluster.port import ClusterUnreachable, Keep, PublishLife, WithdrawLife
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Mode, Policy
-from predrain.data.clock import lately
+from predrain.actions.cluster.cluster_port import (
+    ClusterUnreachable,
+    ConfigKeyStore,
+    PublishLife,
+    WithdrawLife,
+)
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Mode, Policy
+from predrain.data.clock import is_within_last
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
@@ -23,24 +29,24 @@ Span = tuple[datetime, datetime]
 Ledger = Mapping[DeviceId, tuple[Span, ...]]
 
 DAYS: Mapping[Status, tuple[int, int]] = {Status.BAD: (0, 14), Status.WARNING: (14, 42)}
-"""What a status means to Ceph (design 4): from, to."""
+"""The life expectancy in days that stands for a status in Ceph (design 4): from, to."""
 AT_ONCE = 5
-"""Commands a look: a fleet that turns is told of over minutes."""
+"""The most commands per poll: if many disks change their status, publishing takes minutes."""
 _STALE_DAYS = 7
 _SHOWS_WITHIN = timedelta(minutes=3)
 _NAME = "lives"
 
 
 @dataclass(frozen=True, slots=True)
-class Publishing:
-    """What is sent, the ledger that must be kept before that, and what a person is told."""
+class LifeExpectancyUpdate:
+    """The commands, the record that must be stored before they are sent, and the advice to a person."""
 
     commands: tuple[PublishLife | WithdrawLife, ...]
     ledger: Ledger
     advice: str = ""
 
 
-def publishing(
+def plan_life_expectancy_updates(
     view: ClusterView,
     outlooks: Mapping[DeviceId, Outlook],
     drains: Iterable[Drain],
@@ -48,21 +54,21 @@ def publishing(
     policy: Policy,
     now: datetime,
     waiting: frozenset[DeviceId] = frozenset(),
-) -> Publishing:
-    """Only what changes, at most AT_ONCE. `waiting`: devices whose last command need not show yet."""
+) -> LifeExpectancyUpdate:
+    """Plan the changes, at most AT_ONCE. `waiting`: devices whose last command need not show in the view yet."""
     plugged = {osd.device for osd in view.osds.values() if osd.device is not None}
     told = {device: outlook for device, outlook in outlooks.items() if device in plugged}
-    resting = _resting(drains, policy, now)
+    resting = _find_excluded_devices(drains, policy, now)
     worth = {device for device, outlook in told.items() if outlook.severity in DAYS and device not in resting}
     silent = view.self_heal is not False
     kept: dict[DeviceId, tuple[Span, ...]] = {}
     commands: list[PublishLife | WithdrawLife] = []
     for device in sorted(worth | ledger.keys()):
         standing, spans = view.lives.get(device), ledger.get(device, ())
-        ours = standing is not None and any(_same(standing, span) for span in spans)
+        ours = standing is not None and any(_is_same_span(standing, span) for span in spans)
         room = len(commands) < AT_ONCE and device not in waiting
         if standing is not None and not ours and device not in waiting:
-            continue  # somebody else's
+            continue  # an entry of another writer
         outlook = told.get(device)
         fresh = outlook is not None and now - outlook.as_of <= policy.outlook_age_max
         if silent or device not in worth:
@@ -73,28 +79,30 @@ def publishing(
                 kept[device] = spans
             continue
         assert outlook is not None
-        span = _span(outlook.severity, now)
+        span = _compute_life_span(outlook.severity, now)
         if (
             room
             and fresh
-            and not (ours and standing is not None and _stands(standing, outlook.severity, now))
+            and not (ours and standing is not None and _is_still_current(standing, outlook.severity, now))
         ):
             commands.append(PublishLife(device, *span))
-            spans = (*(one for one in spans if standing is not None and _same(standing, one)), span)
+            spans = (*(one for one in spans if standing is not None and _is_same_span(standing, one)), span)
         if spans:
             kept[device] = spans
-    return Publishing(tuple(commands), kept, _advice(view) if silent and worth else "")
+    return LifeExpectancyUpdate(
+        tuple(commands), kept, _explain_not_published(view) if silent and worth else ""
+    )
 
 
 @dataclass(slots=True)
-class Publisher:
-    """Publishes from look to look; the ledger lies in the keep under `lives`."""
+class LifeExpectancyPublisher:
+    """Publishes changes at each poll. The record is in the config-key store under `lives`."""
 
-    keep: Keep
+    keep: ConfigKeyStore
     _ledger: Ledger | None = None
     _sent: dict[DeviceId, datetime] = field(default_factory=dict)
 
-    def look(
+    def publish_changes(
         self,
         view: ClusterView,
         outlooks: Mapping[DeviceId, Outlook],
@@ -103,16 +111,21 @@ class Publisher:
         now: datetime,
         send: Callable[[PublishLife | WithdrawLife], bool],
     ) -> str:
-        """Send what changed; what a person should know, or nothing. `send`: whether it was sent, else no more is.
+        """Send what has changed. Return advice to a person, or "". `send`: returns whether it sent the command; if
+        not, stop.
 
-        Raises ClusterUnreachable when the ledger cannot be read or kept; then nothing was sent.
+        Raises ClusterUnreachable if the record cannot be read or stored; nothing was sent then.
         """
         if policy.mode is Mode.OBSERVE:
             return ""
         if self._ledger is None:
             self._ledger = read_ledger(self.keep.read(_NAME) or "")
-        self._sent = {device: at for device, at in self._sent.items() if lately(at, now, _SHOWS_WITHIN)}
-        due = publishing(view, outlooks, drains, self._ledger, policy, now, frozenset(self._sent))
+        self._sent = {
+            device: at for device, at in self._sent.items() if is_within_last(at, now, _SHOWS_WITHIN)
+        }
+        due = plan_life_expectancy_updates(
+            view, outlooks, drains, self._ledger, policy, now, frozenset(self._sent)
+        )
         if due.ledger != self._ledger:
             self._keep(due.ledger)
         for command in due.commands:
@@ -122,11 +135,11 @@ class Publisher:
         return due.advice
 
     def forget(self) -> None:
-        """Another controller may have published: read the ledger again."""
+        """Read the record again at the next poll, because another controller may have published."""
         self._ledger = None
 
     def _keep(self, ledger: Ledger) -> None:
-        self._ledger = None  # unknown until it is kept
+        self._ledger = None  # unknown until it is stored
         if ledger:
             self.keep.write(_NAME, write_ledger(ledger))
         else:
@@ -135,7 +148,9 @@ class Publisher:
 
 
 def write_ledger(ledger: Ledger) -> str:
-    """One line a device: its id, then each span that may stand as ours, tabs between."""
+    """Encode the record: one line per device with its id, then each span that may be predrain's own, separated by
+    tabs.
+    """
     return "\n".join(
         "\t".join([device, *(f"{start:%Y-%m-%d}..{end:%Y-%m-%d}" for start, end in spans)])
         for device, spans in sorted(ledger.items())
@@ -143,7 +158,9 @@ def write_ledger(ledger: Ledger) -> str:
 
 
 def read_ledger(text: str) -> dict[DeviceId, tuple[Span, ...]]:
-    """The inverse of `write_ledger`. Raises ClusterUnreachable for anything else: whose it is must be known."""
+    """Decode a text of `write_ledger`. Raises ClusterUnreachable for any other text, since the owner of each entry
+    must be known.
+    """
     ledger: dict[DeviceId, tuple[Span, ...]] = {}
     for line in text.splitlines():
         device, *spans = line.split("\t")
@@ -159,49 +176,49 @@ def read_ledger(text: str) -> dict[DeviceId, tuple[Span, ...]]:
 
 def _read_span(text: str) -> Span:
     start, _, end = text.partition("..")
-    return _day(start), _day(end)
+    return _parse_day(start), _parse_day(end)
 
 
-def _day(text: str) -> datetime:
+def _parse_day(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
 
 
-def _span(status: Status, now: datetime) -> Span:
+def _compute_life_span(status: Status, now: datetime) -> Span:
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     first, last = DAYS[status]
     return today + timedelta(days=first), today + timedelta(days=last)
 
 
-def _stands(standing: tuple[datetime, datetime | None], status: Status, now: datetime) -> bool:
-    """Whether what stands says this status, and was said within the last days."""
-    start, end = _span(status, now)
+def _is_still_current(standing: tuple[datetime, datetime | None], status: Status, now: datetime) -> bool:
+    """Return whether the published entry has the span of this status and is at most _STALE_DAYS days old."""
+    start, end = _compute_life_span(status, now)
     is_, until = standing
     width = None if until is None else until - is_
     return width == end - start and start - is_ < timedelta(days=_STALE_DAYS)
 
 
-def _same(standing: tuple[datetime, datetime | None], span: Span) -> bool:
+def _is_same_span(standing: tuple[datetime, datetime | None], span: Span) -> bool:
     return standing == span
 
 
-def _resting(drains: Iterable[Drain], policy: Policy, now: datetime) -> frozenset[DeviceId]:
-    """Devices of which nothing is said: handed over, or a person cancelled their drain lately."""
+def _find_excluded_devices(drains: Iterable[Drain], policy: Policy, now: datetime) -> frozenset[DeviceId]:
+    """Return devices that are not published: handed over, or with a drain that a person cancelled lately."""
     newest: dict[DeviceId, Drain] = {}
     for drain in drains:
         if drain.device is not None and (
             drain.device not in newest or drain.created_at > newest[drain.device].created_at
         ):
             newest[drain.device] = drain
-    return frozenset(device for device, drain in newest.items() if _quiet(drain, policy, now))
+    return frozenset(device for device, drain in newest.items() if _should_exclude_device(drain, policy, now))
 
 
-def _quiet(drain: Drain, policy: Policy, now: datetime) -> bool:
+def _should_exclude_device(drain: Drain, policy: Policy, now: datetime) -> bool:
     if drain.state is DrainState.CANCELLED:
-        return bool(drain.cancelled_by) and now - drain.updated_at < policy.propose_again_after
+        return bool(drain.cancelled_by) and now - drain.updated_at < policy.proposal_cooldown
     return drain.state in (DrainState.CANCELLING, DrainState.HANDED_OVER)
 
 
-def _advice(view: ClusterView) -> str:
+def _explain_not_published(view: ClusterView) -> str:
     why = "is on" if view.self_heal else "is not known"
     return (
         f"Life expectancies are not published: mgr/devicehealth/self_heal {why}, and with it the mgr outs a disk in "

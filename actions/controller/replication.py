@@ -1,10 +1,12 @@
-"""Every drain twice: in the store and in the cluster's own keys, so that either suffices to go on.
+"""Every drain is stored twice: in the store and in the cluster's config-key store, so that either suffices to go on.
 
-The store comes first, then the cluster, then the command that the drain speaks of. One name a drain, `drain/osd.N`
-after its first OSD; it goes when the drain ends, and a line in `ended` stays, so that a store that slept through the
-end does not take the drain up again. Progress alone is not copied: it is counted anew on the map. So a store may be
-many revisions ahead of the cluster's copy; where another controller has led since, they count for nothing, for no
-command is sent whose drain the cluster has not taken.
+A drain is written to the store first, then to the cluster, and only then is its command sent. Each has one name,
+`drain/osd.N` after its first OSD. The name is removed when the drain ends, and a line in `ended` stays, so that a
+store that was offline at the end does not resume the drain.
+
+Progress alone is not copied, because it can be counted again on the map. So a store may be many revisions ahead of the
+cluster's copy. If another controller has held the lease since, these revisions do not count, because no command is
+sent before the cluster has accepted its drain.
 """
 
 from __future__ import annotations
@@ -14,14 +16,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from predrain.actions.cluster.port import ClusterUnreachable, Damaged, Keep
-from predrain.actions.controller.leadership import superseded
-from predrain.actions.core.state_machine import ENDED, Event, after, can
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, ConfigKeyStore, DamagedConfigKey
+from predrain.actions.controller.leadership import is_store_superseded
+from predrain.actions.core.state_machine import ENDED, Event, apply_event, can_take_event
 from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
-from predrain.data.setting import Before
-from predrain.data.store.port import RevisionConflict, Store
-from predrain.data.wire.bodies import DRAIN
-from predrain.data.wire.shape import Misshapen
+from predrain.data.setting import ValueBefore
+from predrain.data.store.store_port import RevisionConflict, Store
+from predrain.data.wire.strict_json import InvalidValue
+from predrain.data.wire.wire_bodies import DRAIN
 
 _NAMES = "drain/"
 _ENDED = "ended"
@@ -30,7 +32,7 @@ _ENDS_KEPT = 200
 
 
 class CopyUnreadable(ClusterUnreachable):
-    """A drain in the cluster that this version cannot read; nothing may be done before a person has looked."""
+    """A drain in the cluster that this version cannot read. Nothing may be done before a person has checked it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +42,27 @@ class _End:
 
 
 @dataclass(slots=True)
-class Copies:
-    """Saves drains in the store and, where there is one, in the keep. Not for two threads at once.
+class DrainReplication:
+    """Saves drains in the store and, if there is one, in the config-key store. Not safe for two threads at once.
 
-    unchallenged: whether nobody else has led since we did; asked before each copy, so that a controller that was
-    stopped does not write its copy over its successor's. Raises ClusterUnreachable.
+    unchallenged: returns whether no other controller has acted since this one did. It is called before each copy, so
+    that a controller that was suspended does not overwrite its successor's copy. Raises ClusterUnreachable.
     """
 
     store: Store
-    keep: Keep | None = None
+    keep: ConfigKeyStore | None = None
     unchallenged: Callable[[], bool] = lambda: True
-    _recovered: bool = False
+    recovered: bool = False
+    """True once store and cluster hold the same drains, or there is no cluster to hold any."""
     _behind: dict[str, Drain] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.mark_unrecovered()
+
     def save(self, drain: Drain) -> bool:
-        """Save a new revision; whether the cluster has it, too. Raises RevisionConflict, and then saved nothing."""
+        """Save a new revision. Return whether the cluster has it, too. Raises RevisionConflict, and nothing is saved
+        then.
+        """
         self.store.save_drain(drain)
         if self.keep is None:
             return True
@@ -65,37 +73,36 @@ class Copies:
             return False
         return True
 
-    def progressed(self, drain: Drain, drains: Iterable[Drain]) -> None:
-        """Save what was counted since `drains` were read, in the store alone. Raises RevisionConflict. What stands
-        still says so until something moves, however pacing goes on.
+    def save_progress(self, drain: Drain, drains: Iterable[Drain]) -> None:
+        """Save in the store alone the progress since `drains` were read. Raises RevisionConflict.
+
+        A drain that stands still keeps the record of it until something moves, even if its pacing changes.
         """
         old = next((known for known in drains if known.id == drain.id), None)
         if old is not None and old.revision == drain.revision and old != drain:
-            still = old.progress.counted == drain.progress.counted
+            still = old.progress.movement_key == drain.progress.movement_key
             waits = still and drain.state in (DrainState.DRAINING, DrainState.CANCELLING)
-            held_by, since = drain.held_by if waits else (), drain.held_since if still else None
-            self.store.save_drain(
-                replace(drain, revision=drain.revision + 1, held_by=held_by, held_since=since)
-            )
+            kept = drain if waits else replace(drain, held_by=(), held_osd=None)
+            since = drain.held_since if still else None
+            self.store.save_drain(replace(kept, revision=drain.revision + 1, held_since=since))
 
     def catch_up(self) -> None:
-        """Copy what could not be copied when it was saved. Raises ClusterUnreachable."""
+        """Copy the drains that could not be copied when they were saved. Raises ClusterUnreachable."""
         for drain in tuple(self._behind.values()):
             self._copy(drain)
             del self._behind[drain.id]
 
-    def forget(self) -> None:
-        """Another controller may have written meanwhile: `recover` must look again."""
-        self._recovered = False
+    def mark_unrecovered(self) -> None:
+        """Note that another controller may have written to the cluster, so that `recover` must run again."""
+        self.recovered = self.keep is None
 
     def recover(self, now: datetime, *, outranked: bool = False) -> None:
-        """Bring store and cluster to one state, once. Raises ClusterUnreachable.
+        """Bring store and cluster to one state. Raises ClusterUnreachable.
 
-        The higher revision wins; where the store is outranked (`leading.superseded`), the cluster's copy. Equal
-        revisions that differ become FAILED, with what both knew to put back. What was recovered is journalled.
+        The higher revision wins. If the store is outranked (`leadership.is_store_superseded`), the cluster's copy
+        wins. Equal revisions that differ become FAILED, with every value to restore that either of them had. Each
+        recovery is recorded in the journal.
         """
-        if self._recovered or self.keep is None:
-            return
         ended = self._ends()
         stored = {drain.id: drain for drain in self.store.drains()}
         wanted = {name_of(drain) for drain in stored.values() if drain.state not in ENDED}
@@ -107,26 +114,28 @@ class Copies:
             else:
                 self._reconcile(stored.get(id_), kept.get(id_), ended.get(id_), now, outranked)
         self._behind.clear()
-        self._recovered = True
+        self.recovered = True
 
     def mirror(self, now: datetime) -> bool:
-        """Take over into the store what the controller that leads has written; whether anything was new.
+        """Copy into the store what the controller with the lease has written. Return whether anything was new.
 
         The cluster's own texts stay as they are. Raises ClusterUnreachable.
         """
         assert self.keep is not None
-        outranks = superseded(self.store, self.keep)
+        outranks = is_store_superseded(self.store, self.keep)
         ends = self._ends()
         stored = {drain.id: drain for drain in self.store.drains()}
         kept = {drain.id: drain for drain in self._kept({name_of(drain) for drain in stored.values()})}
         if outranks:
-            kept = {id_: _outranking(drain, stored.get(id_)) for id_, drain in kept.items()}
-            ends = {id_: _last(end, stored.get(id_)) for id_, end in ends.items()}
-        newer = [drain for drain in kept.values() if drain.revision > _revision(stored.get(drain.id))]
+            kept = {id_: _outrank_stored_drain(drain, stored.get(id_)) for id_, drain in kept.items()}
+            ends = {id_: _outrank_stored_end(end, stored.get(id_)) for id_, end in ends.items()}
+        newer = [drain for drain in kept.values() if drain.revision > _read_revision(stored.get(drain.id))]
         over = [
-            _ended(drain, end, now)
+            _apply_end(drain, end, now)
             for id_, drain in stored.items()
-            if (end := ends.get(id_)) is not None and _over(drain, end) and end.revision > drain.revision
+            if (end := ends.get(id_)) is not None
+            and _is_ended_elsewhere(drain, end)
+            and end.revision > drain.revision
         ]
         for drain in (*newer, *over):
             with suppress(RevisionConflict):
@@ -136,15 +145,15 @@ class Copies:
     def _reconcile(
         self, stored: Drain | None, copy: Drain | None, end: _End | None, now: datetime, outranked: bool
     ) -> None:
-        kept = copy if copy is None or not outranked else _outranking(copy, stored)
-        end = end if end is None or not outranked else _last(end, stored)
+        kept = copy if copy is None or not outranked else _outrank_stored_drain(copy, stored)
+        end = end if end is None or not outranked else _outrank_stored_end(end, stored)
         known = [drain for drain in (stored, kept) if drain is not None]
         newest = max(known, key=lambda drain: drain.revision)
-        if end is not None and _over(newest, end):
-            newest = _ended(newest, end, now)
+        if end is not None and _is_ended_elsewhere(newest, end):
+            newest = _apply_end(newest, end, now)
             self._say(newest, now, f"{end.state.value} at revision {end.revision} by another controller")
         elif stored is not None and kept is not None and stored.revision == kept.revision and stored != kept:
-            newest = _broken(stored, kept, now)
+            newest = _merge_conflicting_drains(stored, kept, now)
             self._say(newest, now, "store and cluster hold different drains of the same revision")
         elif kept is None:
             self._say(newest, now, "the cluster had no copy; it was written anew from the store")
@@ -161,30 +170,34 @@ class Copies:
             self._copy(newest)
 
     def _yield(self, stored: Drain, now: datetime) -> None:
-        """The cluster never took this drain, and by now has another one of the OSD."""
+        """End a drain that the cluster never accepted and in place of which it now has another drain of
+        the same OSD.
+        """
         why = "the cluster never had it, and has another drain of the OSD, by another controller"
         self._say(stored, now, why)
-        self.store.save_drain(_ended(stored, _End(stored.revision + 1, DrainState.CANCELLED), now))
+        self.store.save_drain(_apply_end(stored, _End(stored.revision + 1, DrainState.CANCELLED), now))
 
     def _say(self, drain: Drain, now: datetime, what: str) -> None:
-        self.store.add_journal([JournalEntry(drain.id, now, what, "recover")])
+        self.store.add_journal(
+            [JournalEntry(drain.id, now, what, "recover", cluster=self.store.get_cluster())]
+        )
 
     def _copy(self, drain: Drain) -> None:
         assert self.keep is not None
         if not self.unchallenged():
             raise ClusterUnreachable("another controller acted since")
         if drain.state not in ENDED:
-            self.keep.write(name_of(drain), written(drain))
+            self.keep.write(name_of(drain), encode_drain_copy(drain))
             return
         ends = {**self._ends(), drain.id: _End(drain.revision, drain.state)}
         lines = [f"{id_} {end.revision} {end.state.value}" for id_, end in ends.items()]
         self.keep.write(_ENDED, "\n".join(lines[-_ENDS_KEPT:]))
         standing = self.keep.read(name_of(drain))
-        if standing is not None and read(name_of(drain), standing).id == drain.id:
+        if standing is not None and decode_drain_copy(name_of(drain), standing).id == drain.id:
             self.keep.remove(name_of(drain))
 
     def _kept(self, rewritable: set[str]) -> tuple[Drain, ...]:
-        """Every drain in the cluster; a damaged one counts as absent where the store has it."""
+        """Return every drain in the cluster. A damaged one counts as absent if the store has it."""
         assert self.keep is not None
         found: list[Drain] = []
         for name in self.keep.names():
@@ -192,12 +205,12 @@ class Copies:
                 continue
             try:
                 text = self.keep.read(name)
-            except Damaged:
+            except DamagedConfigKey:
                 if name in rewritable:
                     continue
                 raise
             if text is not None:
-                found.append(read(name, text))
+                found.append(decode_drain_copy(name, text))
         return tuple(found)
 
     def _ends(self) -> Mapping[str, _End]:
@@ -214,52 +227,53 @@ class Copies:
         return ends
 
 
-def _outranking(kept: Drain, stored: Drain | None) -> Drain:
-    """The cluster's copy as it follows what the store has; unchanged where they differ in nothing but revision."""
+def _outrank_stored_drain(kept: Drain, stored: Drain | None) -> Drain:
+    """Return the cluster's copy with a revision above the stored one; unchanged if they differ only in the revision."""
     if stored is None or replace(kept, revision=stored.revision) == stored:
         return kept
     return replace(kept, revision=max(kept.revision, stored.revision + 1))
 
 
-def _last(end: _End, stored: Drain | None) -> _End:
-    """An end that follows what the store has: nothing leads on from an end."""
+def _outrank_stored_end(end: _End, stored: Drain | None) -> _End:
+    """Return the end with a revision above that of the stored drain, because no state follows an end."""
     return end if stored is None else replace(end, revision=max(end.revision, stored.revision + 1))
 
 
-def _over(drain: Drain, end: _End) -> bool:
+def _is_ended_elsewhere(drain: Drain, end: _End) -> bool:
     return drain.state not in ENDED and end.revision >= drain.revision
 
 
-def _ended(drain: Drain, end: _End, now: datetime) -> Drain:
-    """A drain that another controller brought to its end."""
+def _apply_end(drain: Drain, end: _End, now: datetime) -> Drain:
+    """Return the drain as another controller ended it."""
     return replace(
         drain,
         state=end.state,
         revision=end.revision,
         updated_at=now,
         held_by=(),
+        held_osd=None,
         ours={},
         ended_why="ended by another controller",
     )
 
 
-def _revision(drain: Drain | None) -> int:
+def _read_revision(drain: Drain | None) -> int:
     return -1 if drain is None else drain.revision
 
 
 def name_of(drain: Drain) -> str:
-    """Where the cluster keeps a drain."""
+    """Return the name of a drain in the config-key store."""
     kind = ".quarantine" if drain.intent is Intent.QUARANTINE else ""
     return f"{_NAMES}osd.{drain.osds[0]}{kind}"
 
 
-def written(drain: Drain) -> str:
-    """A drain as text, headed by its version."""
+def encode_drain_copy(drain: Drain) -> str:
+    """Encode a drain as text, headed by the version of the form."""
     return f"{_VERSION}\n{DRAIN.write(drain).decode()}"
 
 
-def read(name: str, text: str) -> Drain:
-    """The inverse of `written`. Raises CopyUnreadable."""
+def decode_drain_copy(name: str, text: str) -> Drain:
+    """Decode a text of `encode_drain_copy`. Raises CopyUnreadable."""
     version, _, body = text.partition("\n")
     if version != _VERSION:
         raise CopyUnreadable(
@@ -268,29 +282,31 @@ def read(name: str, text: str) -> Drain:
         )
     try:
         return DRAIN.read(body.encode())
-    except Misshapen as error:
+    except InvalidValue as error:
         raise CopyUnreadable(
             f"the cluster's copy of {name} cannot be read ({error}); look at it with "
             f"`ceph config-key get predrain/{name}` and remove it if it is nobody's"
         ) from error
 
 
-def _broken(stored: Drain, kept: Drain, now: datetime) -> Drain:
-    """One drain of two: it needs a person, and knows everything that either would put back."""
+def _merge_conflicting_drains(stored: Drain, kept: Drain, now: datetime) -> Drain:
+    """Merge two drains into one that needs a person and has every value to restore that either of them had."""
     base, other = (kept, stored) if stored.state in ENDED else (stored, kept)
     ours = {**other.ours, **base.ours}
     for key, value in other.ours.items():
-        if not isinstance(key, Before) and base.ours.get(key, value) != value:
-            ours.setdefault(Before(key), value)
+        if not isinstance(key, ValueBefore) and base.ours.get(key, value) != value:
+            ours.setdefault(ValueBefore(key), value)
     both = replace(base, saved={**other.saved, **base.saved}, ours=ours)
     why = (
         f"Store and cluster hold different drains {base.id} of revision {base.revision} "
         f"({stored.state.value} and {kept.state.value}); two controllers may have been at work. See what is right, "
         "then resume or cancel."
     )
-    if can(both, Event.BREAK):
-        return after(both, Event.BREAK, now, why=why)
+    if can_take_event(both, Event.BREAK):
+        return apply_event(both, Event.BREAK, now, why=why)
     stopped = (
-        after(both, Event.PAUSE, now) if can(both, Event.PAUSE) else replace(both, revision=both.revision + 1)
+        apply_event(both, Event.PAUSE, now)
+        if can_take_event(both, Event.PAUSE)
+        else replace(both, revision=both.revision + 1)
     )
-    return replace(stopped, held_by=(why,), updated_at=now)
+    return replace(stopped, held_by=(why,), held_for=(), held_osd=None, updated_at=now)

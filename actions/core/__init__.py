@@ -1,1 +1,3 @@
-"""What every decision stands on: situation, state machine, settings that drains claim, capacity, pace, priority."""
+"""The parts that every decision uses: situation, state machine, settings that drains claim, capacity, pace,
+priority.
+"""

@@ -1,62 +1,69 @@
-"""Room: what each OSD will hold once everything that is on its way has arrived."""
+"""Capacity: the bytes that each OSD holds once all data that is on its way to it has arrived."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.claimed_settings import pinned
-from predrain.actions.core.pg_survey import Survey, whole
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, engaged
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.claimed_settings import collect_upmap_items
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.pg_survey import Survey, has_all_members
+from predrain.actions.core.situation import Context, is_drain_engaged
 from predrain.data.drain import Drain, DrainState, Move
 from predrain.data.ids import OsdId, PgId
 
 
-def limit(view: ClusterView, policy: Policy) -> float:
-    """Fullness in [0, 1] that no target may pass: min(nearfull, backfillfull - margin), 0 where that is
-    negative."""
+def compute_fullness_limit(view: ClusterView, policy: Policy) -> float:
+    """Return the fullness in [0, 1] that no target may pass: min(nearfull, backfillfull - margin), but at
+    least 0.
+    """
     return max(0.0, min(view.nearfull_ratio, view.backfillfull_ratio - policy.backfillfull_margin))
 
 
 @dataclass(slots=True)
 class OsdCapacity:
-    """Bytes that each OSD holds or was promised. Mutable on purpose: a planner promises as it goes."""
+    """The bytes that each OSD holds, and the bytes that moves will add. Mutable, because a planner adds each
+    move as it plans.
+    """
 
     view: ClusterView
     limit: float
     promised: dict[OsdId, int]
 
     def fullness(self, osd: OsdId, extra: int = 0) -> float | None:
-        """Fullness in [0, 1] with all promises kept; None when the OSD's sizes are not known."""
+        """Return the OSD's fullness in [0, 1] with all promised bytes and `extra`, or None if its sizes are
+        not known.
+        """
         found = self.view.osds.get(osd)
         if found is None or found.used_bytes is None or not found.size_bytes:
             return None
         return (found.used_bytes + self.promised.get(osd, 0) + extra) / found.size_bytes
 
     def fits(self, osd: OsdId, extra: int) -> bool:
-        """Whether `extra` more bytes stay within the limit; an OSD of unknown size holds nothing."""
+        """Return whether the OSD stays within the limit with `extra` more bytes; False for an OSD of unknown
+        size.
+        """
         after = self.fullness(osd, extra)
         return after is not None and after <= self.limit
 
     def promise(self, osd: OsdId, extra: int) -> None:
-        """Count `extra` bytes as if they were there."""
+        """Count `extra` bytes as if they were already on the OSD."""
         self.promised[osd] = self.promised.get(osd, 0) + extra
 
 
-def waiting(view: ClusterView, drain: Drain) -> frozenset[OsdId]:
-    """OSDs that a fill has not begun with: `osd df` says 0 kB of an OSD that is out, so their sizes are told only once
-    the first rung has taken them in; from then on an unknown size holds the fill like any drain.
+def list_unstarted_fill_osds(view: ClusterView, drain: Drain) -> frozenset[OsdId]:
+    """Return the OSDs that a fill has not begun with.
+
+    `osd df` shows 0 kB for an OSD that is out. Its sizes are known only after the first reweight step has
+    taken it in. From then on an unknown size holds the fill as it holds any drain.
     """
     joining = drain.osds if drain.intent.fills_osd else ()
     return frozenset(osd for osd in joining if osd in view.osds and view.osds[osd].reweight == 0.0)
 
 
-def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
-    """Moves of the drain's plan that have not been begun: the source is still in `up` and the target
-    is not.
-    """
+def list_remaining_moves(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
+    """Return the moves of the plan that have not begun: the source is still in `up`, and the target is not."""
     if drain.plan is None:
         return ()
     return tuple(
@@ -67,11 +74,13 @@ def remaining(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
 
 
 def find_lost_pgs(view: ClusterView, drain: Drain) -> frozenset[PgId]:
-    """PGs of the plan that are short of a copy and whose source is gone from `up` and `acting`: the disk died before
-    its copy was moved. One that has all its copies elsewhere is not among them, nor one whose target serves because
-    this drain pinned it there; that the target serves is no sign of it where Ceph rebuilds a dead disk's copies there.
+    """Return the PGs of the plan that lack a copy because the disk died before its copy was moved.
+
+    The source of such a PG is in neither `up` nor `acting`. A PG that has all its copies elsewhere is not
+    among them. A PG whose target serves because of this drain's upmap item is not among them either. Without
+    the upmap item a serving target proves nothing, because Ceph may rebuild a dead disk's copy there.
     """
-    sent = pinned(drain.ours).keys()
+    sent = collect_upmap_items(drain.ours).keys()
     return frozenset(
         move.pg
         for move in (drain.plan.moves if drain.plan else ())
@@ -79,7 +88,7 @@ def find_lost_pgs(view: ClusterView, drain: Drain) -> frozenset[PgId]:
         and move.source not in pg.up
         and move.source not in pg.acting
         and (move.target not in pg.acting or (move.pg not in sent and not _is_up(view, move.source)))
-        and ("degraded" in pg.states or not whole(pg.acting, view.pools[pg.pool].size))
+        and ("degraded" in pg.states or not has_all_members(pg.acting, view.pools[pg.pool].size))
     )
 
 
@@ -87,8 +96,8 @@ def _is_up(view: ClusterView, osd: OsdId) -> bool:
     return osd in view.osds and view.osds[osd].up
 
 
-def returning(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
-    """What a drain that is being cancelled has still to bring back."""
+def list_returning_moves(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
+    """Return the moves that a drain that is being cancelled must still undo."""
     return tuple(
         Move(move.pg, move.target, move.source, move.bytes)
         for move in (drain.plan.moves if drain.plan else ())
@@ -96,27 +105,31 @@ def returning(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
     )
 
 
-def room(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> OsdCapacity:
-    """Room with pending backfill and `moves` promised."""
-    space = OsdCapacity(survey.view, limit(survey.view, policy), dict(survey.incoming))
+def compute_osd_capacity(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> OsdCapacity:
+    """Compute the capacity of each OSD, with pending backfills and `moves` counted as promised."""
+    space = OsdCapacity(survey.view, compute_fullness_limit(survey.view, policy), dict(survey.incoming))
     for move in moves:
         space.promise(move.target, move.bytes)
     return space
 
 
 def promised_by_others(context: Context, view: ClusterView, drain: Drain) -> tuple[Move, ...]:
-    """What every other engaged drain has still to move, or to bring back."""
+    """Return the moves that all other engaged drains must still make, or undo if they are being cancelled."""
     return tuple(
         move
-        for other in context.others(drain)
-        if engaged(other)
-        for move in (returning if other.state is DrainState.CANCELLING else remaining)(view, other)
+        for other in context.list_other_drains(drain)
+        if is_drain_engaged(other)
+        for move in (list_returning_moves if other.state is DrainState.CANCELLING else list_remaining_moves)(
+            view, other
+        )
     )
 
 
 def cluster_after(view: ClusterView, gone: Iterable[OsdId], come: Iterable[OsdId] = ()) -> float | None:
-    """Fullness in [0, 1] of what is in when `gone` are empty and `come` have their share; None when no size is known,
-    or one of `come` is not.
+    """Return the cluster's fullness in [0, 1] after the OSDs `gone` are empty and the OSDs `come` have their
+    share.
+
+    Return None if no size is known or the size of one of `come` is unknown.
     """
     leaving, joining = set(gone), set(come)
     used = sum(osd.used_bytes or 0 for osd in view.osds.values())
@@ -130,11 +143,11 @@ def cluster_after(view: ClusterView, gone: Iterable[OsdId], come: Iterable[OsdId
 
 
 def when_done(view: ClusterView, drain: Drain, draining: frozenset[OsdId] = frozenset()) -> float | None:
-    """Fullness in [0, 1] of the cluster when the drain is done and all that is `draining` now is empty."""
+    """Return the cluster's fullness in [0, 1] after this drain is done and all OSDs in `draining` are empty."""
     leaving = list_leaving_osds(drain)
     return cluster_after(view, draining | leaving, drain.osds if drain.intent.fills_osd else ())
 
 
 def list_leaving_osds(drain: Drain) -> frozenset[OsdId]:
-    """OSDs that hold no data when the drain is done."""
+    """Return the OSDs that hold no data when the drain is done."""
     return frozenset(drain.osds) if drain.intent.empties_osd else frozenset()

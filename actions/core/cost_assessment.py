@@ -1,4 +1,6 @@
-"""The disks of a cluster as their drains are weighed: bytes, pace, copies left, budget and costs, from what is seen."""
+"""Computes, for each disk of a cluster, what its drain is weighed by: bytes, rate, copies left, budget and
+costs.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +8,34 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Final
 
-from predrain.actions.cluster.view import ClusterView, Osd, Pg
+from predrain.actions.cluster.cluster_view import ClusterView, Osd, Pg
 from predrain.actions.core.drain_cost import DeathCosts, DiskAtRisk, ShardGroup
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_confirmation import WeighedDisk, weigh_disk
 from predrain.actions.core.forecast_history import may_pay, read_chances
-from predrain.actions.core.policy import Policy
 from predrain.actions.core.priority import p_fail_30d
-from predrain.actions.core.situation import Context, engaged
-from predrain.actions.placement.shared_failure import devices_of
+from predrain.actions.core.situation import Context, is_drain_engaged
+from predrain.actions.placement.failure_domains import devices_of
 from predrain.data.drain import Drain
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.data.outlook import Advice, Status
 
 REBUILD_SHARE: Final = 7 / 30
-"""A PG is taken to be whole again within a week of a death: the share of a 30 days' chance that counts until then."""
+"""The share of a 30-day chance that counts until a PG is whole again, assumed to be a week after a death."""
 
 
 def with_weighed_disks(view: ClusterView, policy: Policy, context: Context) -> Context:
-    """The context with every disk weighed whose drain could pay, and every bad one that has a chance."""
+    """Return the context with the weighed disks: every disk whose drain could pay, and every bad one with a
+    chance.
+    """
     disks = find_disks_at_risk(view, policy, context)
     return replace(context, weighed=weigh_disks(disks, policy, context)) if disks else context
 
 
 def find_disks_at_risk(view: ClusterView, policy: Policy, context: Context) -> dict[DeviceId, DiskAtRisk]:
-    """The disks whose drain could pay, and the bad ones that have a chance; none while the PGs' sizes are unknown."""
+    """Find the disks whose drain could pay, and the bad disks that have a chance; none while PG sizes are
+    unknown.
+    """
     if not view.statistics_known:
         return {}
     wanted = {
@@ -40,15 +46,15 @@ def find_disks_at_risk(view: ClusterView, policy: Policy, context: Context) -> d
         and outlook.advice is not Advice.CHECK_CABLE
         and (outlook.severity is Status.BAD or may_pay(outlook, policy))
     }
-    return _assess(view, wanted, policy, context) if wanted else {}
+    return _assess_disks(view, wanted, policy, context) if wanted else {}
 
 
 def weigh_disks(
     disks: Mapping[DeviceId, DiskAtRisk], policy: Policy, context: Context
 ) -> dict[DeviceId, WeighedDisk]:
-    """Each disk weighed, with what its forecasts so far bear out."""
+    """Weigh each disk, with the evidence of its forecasts so far."""
     return {
-        device: weigh_disk(disk, context.forecasts.get(device, ()), policy.trust_hours)
+        device: weigh_disk(disk, context.forecasts.get(device, ()), policy.confirmation_hours)
         for device, disk in disks.items()
     }
 
@@ -56,16 +62,16 @@ def weigh_disks(
 def weigh_one(
     view: ClusterView, device: DeviceId | None, policy: Policy, context: Context
 ) -> WeighedDisk | None:
-    """What the drain of one disk costs; None where that is not known."""
+    """Weigh the drain of one disk; None if its cost is not known."""
     if device is None:
         return None
     known = context.weighed.get(device)
     if known is not None:
         return known
-    return weigh_disks(_assess(view, {device}, policy, context), policy, context).get(device)
+    return weigh_disks(_assess_disks(view, {device}, policy, context), policy, context).get(device)
 
 
-def _assess(
+def _assess_disks(
     view: ClusterView, devices: Collection[DeviceId], policy: Policy, context: Context
 ) -> dict[DeviceId, DiskAtRisk]:
     stands: dict[DeviceId, list[Osd]] = {}
@@ -86,11 +92,11 @@ def _assess(
             for pg in pgs.get(osd.id, ()):
                 members[pg.id] = members.get(pg.id, 0) + 1
         size = sum(osd.used_bytes or 0 for osd in osds)
-        costs, groups = _stakes(view, osds, members, size, policy, context, risks)
+        costs, groups = _assess_death_impact(view, osds, members, size, policy, context, risks)
         found[device] = DiskAtRisk(
             chances,
             size,
-            context.bytes_per_second or policy.move_bytes_per_second * policy.open_share,
+            context.bytes_per_second or policy.backfill_bytes_per_second * policy.open_share,
             costs,
             groups,
             _bytes_ahead(view, osds, policy, context),
@@ -99,7 +105,7 @@ def _assess(
 
 
 def _pgs_of(view: ClusterView, osds: Set[OsdId]) -> Mapping[OsdId, list[Pg]]:
-    """PGs that each of `osds` serves."""
+    """Return the PGs that each of `osds` serves."""
     found: dict[OsdId, list[Pg]] = {}
     for pg in view.pgs.values() if osds else ():
         if osds.isdisjoint(pg.acting):  # almost every PG: one call of C for each
@@ -110,7 +116,7 @@ def _pgs_of(view: ClusterView, osds: Set[OsdId]) -> Mapping[OsdId, list[Pg]]:
     return found
 
 
-def _stakes(
+def _assess_death_impact(
     view: ClusterView,
     osds: Collection[Osd],
     members: Mapping[PgId, int],
@@ -119,11 +125,11 @@ def _stakes(
     context: Context,
     risks: dict[OsdId, float],
 ) -> tuple[DeathCosts, tuple[ShardGroup, ...]]:
-    """What a byte costs on average, and what the disk's death would leave of its PGs.
+    """Compute the mean cost of a byte, and what the disk's death would leave of its PGs.
 
-    members: how many members of each of its PGs the disk holds; two OSDs may share it.
-    Copies are counted by the pool's size: one that is missing for the moment is not counted as gone. While it is, the
-    guard `redundancy` holds any drain, and a host that restarts must not make proposals.
+    members: how many members of each PG the disk holds; two OSDs may share the disk. Copies are counted by
+    the pool's size, so a copy that is missing for the moment does not count as gone. While it is missing, the
+    guard `redundancy` holds any drain, and a restarting host must not cause proposals.
     """
     dying = {osd.id for osd in osds}
     places = [(osd.host, osd.device_class) for osd in osds]
@@ -153,7 +159,7 @@ def _stakes(
         _mean_cost([(failure, held) for (failure, _), held in weights.items()]),
         _mean_cost([(loss, held) for (_, loss), held in weights.items()]),
     )
-    # PGs tell of their bytes by the pool's statistics; what the disk holds of them is told by the OSD.
+    # The PGs' bytes come from the pool's statistics; the disk's bytes come from the OSD.
     scale = size / known
     return mean, tuple(
         ShardGroup(round(held * scale), spare, endangered / held)
@@ -162,7 +168,7 @@ def _stakes(
 
 
 def _mean_cost(weights: Collection[tuple[float, int]]) -> float:
-    """The mean by bytes, never beyond what it is a mean of."""
+    """Return the mean cost by bytes, clamped to the range of its inputs."""
     costs = [cost for cost, _ in weights]
     mean = sum(cost * held for cost, held in weights) / sum(held for _, held in weights)
     return min(max(mean, min(costs)), max(costs))
@@ -171,7 +177,7 @@ def _mean_cost(weights: Collection[tuple[float, int]]) -> float:
 def _others_chance(
     view: ClusterView, pg: Pg, dying: Collection[OsdId], context: Context, risks: dict[OsdId, float]
 ) -> float:
-    """The chance that another member of the PG fails before the PG is whole again."""
+    """Return the chance that another member of the PG fails before the PG is whole again."""
     alive = 1.0
     for member in pg.acting:
         osd = OsdId(member)
@@ -184,14 +190,15 @@ def _others_chance(
 
 
 def _bytes_ahead(view: ClusterView, osds: Collection[Osd], policy: Policy, context: Context) -> int:
-    """What must still be moved before the budget has a place: of the drains that fill its host, rack or cluster the one
-    that ends first.
+    """Return the bytes that must still move before the drain budget has a free place.
+
+    Of the drains that use up the budget of the disk's host, rack or cluster, the one that ends first counts.
     """
     mine = {osd.id for osd in osds}
     busy = [
         drain
         for drain in context.drains
-        if engaged(drain) and drain.intent.moves_data and mine.isdisjoint(drain.osds)
+        if is_drain_engaged(drain) and drain.intent.moves_data and mine.isdisjoint(drain.osds)
     ]
     hosts, racks = {osd.host for osd in osds}, {osd.rack for osd in osds} - {None}
     scopes = (

@@ -1,7 +1,7 @@
-"""Which forecasts in a row say that a drain pays, and whether they are enough for one that nobody asked for.
+"""Counts the forecasts in a row by which a drain pays, and decides whether they justify an automatic drain.
 
-One reading is never enough. What a reading says is borne out by an earlier one of the same disk, taken by the same host
-at least five minutes before, and the weaker the evidence, the longer it must have lasted (`actions.core.drain_cost`).
+One reading is never enough. A reading is confirmed by an earlier one of the same disk, taken by the same host
+at least 5 min before. The weaker the evidence is, the longer it must have lasted (`actions.core.drain_cost`).
 """
 
 from __future__ import annotations
@@ -24,68 +24,73 @@ from predrain.data.reading import Reading, Smart
 
 READINGS_MIN: Final = 2
 LIMITS: Final = frozenset({2**bits - 1 for bits in (16, 24, 32, 48, 56, 64)} | {2**32 - 2})
-"""Values at which a counter of so many bits stops; 2^32 - 2 is the largest that is taken for a count."""
+"""Values at which a counter of 16 to 64 bits stops; 2^32 - 2 is the largest value that is taken for a count.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastPoint:
-    """What one reading's forecast said."""
+    """The forecast of one reading."""
 
     at: datetime
     host: HostName | None
-    """Who took the reading; None: it is not known any more."""
+    """The host that took the reading; None: the host is not known any more."""
     chances: ChanceCurve | None
-    """None: the forecast gave no chance."""
+    """The chances to fail; None: the forecast gave no chance."""
     sound: bool
-    """Whether the reading may bear out another one."""
+    """True if the reading may confirm another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedDisk:
-    """Whether the drain of a disk pays by its newest reading, and how well that is borne out."""
+    """The cost of a disk's drain by the disk's newest reading, and the evidence for it."""
 
     cost: DrainCost
     readings: int
-    """Sound readings in a row, of one host, by which a drain pays; 0 where it does not."""
+    """Number of sound readings in a row from one host by which a drain pays; 0 if a drain does not pay."""
     span_hours: float
-    """From the first of them to the last."""
+    """Hours from the first of these readings to the last."""
     wanted_hours: float
-    """How long they must have lasted; infinite where a drain does not pay."""
+    """Hours that the readings must span; infinite if a drain does not pay."""
     confirmed: bool
     paying_since: datetime | None = None
-    """When a reading first said that a drain pays, in a row up to the newest; None: the newest does not say so."""
+    """Time of the first reading of the unbroken row up to the newest that says a drain pays; None: the newest
+    does not.
+    """
     last_paid_at: datetime | None = None
-    """When the last reading said that it pays; None: none that is remembered did."""
+    """Time of the last reading that says a drain pays; None: no remembered reading does."""
 
 
 def weigh_disk(disk: DiskAtRisk, points: Sequence[ForecastPoint], hours_max: float) -> WeighedDisk:
-    """Weigh a disk and count what bears it out.
+    """Weigh a disk and count the readings that confirm the result.
 
-    disk: with the newest chances. points: its forecasts, oldest first, the newest last. hours_max: no evidence must
-    last longer than this.
+    disk: has the newest chances. points: its forecasts, oldest first. hours_max: no evidence must last longer
+    than this.
     """
     cost = weigh_drain(disk)
     if not cost.pays:
-        last = next((point.at for point in reversed(points) if _pays(disk, point)), None)
+        last = next((point.at for point in reversed(points) if _is_drain_paying(disk, point)), None)
         return WeighedDisk(cost, 0, 0.0, cost.confirmation_hours, False, None, last)
-    run = _paying(disk, points)
-    wanted = _limit(cost.confirmation_hours, hours_max)
+    run = _list_paying_forecasts(disk, points)
+    wanted = _clamp_confirmation_hours(cost.confirmation_hours, hours_max)
     if not run or not points[-1].sound or points[-1].host is None:
         return WeighedDisk(
             cost, 0, 0.0, wanted, False, run[-1][0].at if run else None, points[-1].at if points else None
         )
     apart = next((n for n, (point, _) in enumerate(run) if point.host != points[-1].host), len(run))
     sound = [(point, told) for point, told in run[:apart] if point.sound]
-    span = _hours(sound[-1][0], sound[0][0])
+    span = _compute_hours_between(sound[-1][0], sound[0][0])
     weakest, confirmed = 0.0, False
     for number, (point, told) in enumerate(sound, start=1):
-        weakest = max(weakest, _limit(told.confirmation_hours, hours_max))
-        confirmed |= number >= READINGS_MIN and _hours(point, sound[0][0]) >= weakest
+        weakest = max(weakest, _clamp_confirmation_hours(told.confirmation_hours, hours_max))
+        confirmed |= number >= READINGS_MIN and _compute_hours_between(point, sound[0][0]) >= weakest
     return WeighedDisk(cost, len(sound), span, wanted, confirmed, run[-1][0].at, run[0][0].at)
 
 
-def _paying(disk: DiskAtRisk, points: Sequence[ForecastPoint]) -> list[tuple[ForecastPoint, DrainCost]]:
-    """The forecasts in a row, newest first, by which a drain pays."""
+def _list_paying_forecasts(
+    disk: DiskAtRisk, points: Sequence[ForecastPoint]
+) -> list[tuple[ForecastPoint, DrainCost]]:
+    """Return the forecasts in a row, newest first, by which a drain pays."""
     run: list[tuple[ForecastPoint, DrainCost]] = []
     for point in reversed(points):
         if point.chances is None:
@@ -97,24 +102,26 @@ def _paying(disk: DiskAtRisk, points: Sequence[ForecastPoint]) -> list[tuple[For
     return run
 
 
-def _pays(disk: DiskAtRisk, point: ForecastPoint) -> bool:
+def _is_drain_paying(disk: DiskAtRisk, point: ForecastPoint) -> bool:
     return point.chances is not None and weigh_drain(replace(disk, chances=point.chances)).pays
 
 
-def _limit(hours: float, hours_max: float) -> float:
+def _clamp_confirmation_hours(hours: float, hours_max: float) -> float:
     return max(CONFIRMATION_HOURS_MIN, min(hours, hours_max))
 
 
-def _hours(first: ForecastPoint, last: ForecastPoint) -> float:
+def _compute_hours_between(first: ForecastPoint, last: ForecastPoint) -> float:
     return (last.at - first.at).total_seconds() / 3600
 
 
 def is_sound(reading: Reading, before: Reading | None) -> bool:
-    """Whether a reading may bear out another one.
+    """Return whether a reading may confirm another one.
 
-    It may not where it could not be read, where a count fell, or changed its packing, or the firmware was changed since
-    the reading before (then it is not known what the count says), or where every count that speaks against the disk
-    stands at its type's limit.
+    A reading is not sound in these cases:
+    - The disk could not be read.
+    - A count fell or changed its packing, or the firmware changed since the reading before. The meaning of
+      the count is then unknown.
+    - Every count that speaks against the disk is at the limit of its type.
     """
     if not isinstance(reading.seen, Smart):
         return False
@@ -123,7 +130,7 @@ def is_sound(reading: Reading, before: Reading | None) -> bool:
         then = count_errors(before.seen)
         if any(count < then.get(name, 0) for name, count in now.items()):
             return False
-        if _packed(reading.seen) != _packed(before.seen):
+        if _list_packed_attributes(reading.seen) != _list_packed_attributes(before.seen):
             return False
         if before.seen.identity.firmware not in (None, reading.seen.identity.firmware):
             return False
@@ -131,8 +138,8 @@ def is_sound(reading: Reading, before: Reading | None) -> bool:
     return not told or any(count not in LIMITS for count in told)
 
 
-def _packed(seen: Smart) -> frozenset[int]:
-    """Attributes whose count is packed with others."""
+def _list_packed_attributes(seen: Smart) -> frozenset[int]:
+    """Return the attributes whose count is packed with others."""
     return frozenset(
         number
         for number in ERROR_ATTRIBUTES

@@ -1,4 +1,4 @@
-"""What the forecast said of each disk whose drain pays, reading by reading."""
+"""The history of forecasts, reading by reading, for each disk whose drain pays."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from predrain.actions.core.drain_cost import BadChance, ChanceCurve
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_confirmation import ForecastPoint, is_sound
-from predrain.actions.core.policy import Policy
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook
-from predrain.data.store.port import Store
+from predrain.data.store.store_port import Store
 
 
 def read_chances(outlook: Outlook) -> ChanceCurve | None:
-    """The chances of an outlook; None where it gives none, or none that can be believed."""
+    """Return the chances of an outlook; None if it gives none, or values that are no valid chances."""
     month = outlook.p_fail_30d
     if month is None:
         return None
@@ -28,8 +28,9 @@ def read_chances(outlook: Outlook) -> ChanceCurve | None:
 
 
 def may_pay(outlook: Outlook, policy: Policy) -> bool:
-    """Whether a drain could pay under the dearest costs that are set; a coarse sieve that lets none slip through that
-    takes less than a month.
+    """Return whether a drain could pay under the highest costs that are set.
+
+    The test is coarse. It misses no drain that pays and takes less than a month.
     """
     month = outlook.p_fail_30d
     return month is not None and month * 2 * policy.dearest_death >= 1
@@ -37,12 +38,12 @@ def may_pay(outlook: Outlook, policy: Policy) -> bool:
 
 @dataclass(slots=True)
 class ForecastHistory:
-    """Followed from look to look; after a start read back from the store."""
+    """The forecast history, continued from poll to poll; after a start it is read back from the store."""
 
     points: dict[DeviceId, tuple[ForecastPoint, ...]] = field(default_factory=dict)
-    """Oldest first, of disks whose drain pays, did so, or has begun."""
+    """Forecasts, oldest first, of disks whose drain pays, has paid, or has begun."""
 
-    def follow(
+    def update_forecasts(
         self,
         wanted: Collection[DeviceId],
         outlooks: Mapping[DeviceId, Outlook],
@@ -50,10 +51,11 @@ class ForecastHistory:
         policy: Policy,
         now: datetime,
     ) -> None:
-        """Take in what is new since the last look, of `wanted` disks and of those that are followed already. A disk of
-        which nothing was said for long is forgotten.
+        """Add the forecasts that are new since the last poll, for `wanted` disks and disks already followed.
+
+        A disk without a forecast for twice the suspicion window is dropped.
         """
-        oldest = now - 2 * max(policy.suspicion_window, timedelta(days=1))
+        oldest = now - 2 * max(policy.mass_suspicion_window, timedelta(days=1))
         for device in {*wanted, *self.points} & outlooks.keys():
             outlook, known = outlooks[device], self.points.get(device, ())
             if known and known[-1].at >= outlook.as_of:
@@ -72,7 +74,9 @@ class ForecastHistory:
 def _read_points(
     device: DeviceId, newest: Outlook, since: datetime, store: Store
 ) -> tuple[ForecastPoint, ...]:
-    """The forecasts of a disk from `since` on, each with who read the disk and whether the reading is sound."""
+    """Read the forecasts of a disk from `since` on, each with the reading's host and whether the reading is
+    sound.
+    """
     told = {outlook.as_of: outlook for outlook in store.outlooks(device, since)}
     told[newest.as_of] = newest
     readings = store.readings(device, since)

@@ -1,17 +1,17 @@
-"""What is on its way because of us, and how much more may start now."""
+"""The PGs that are on their way because of our commands, and the number of PGs that may still start now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from predrain.actions.cluster.view import Pg
-from predrain.actions.core.capacity import OsdCapacity, remaining
-from predrain.actions.core.claimed_settings import pinned
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, engaged
+from predrain.actions.cluster.cluster_view import Pg
+from predrain.actions.core.capacity import OsdCapacity, list_remaining_moves
+from predrain.actions.core.claimed_settings import collect_upmap_items
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.held_throttles import explain_unreliable_throttle
+from predrain.actions.core.situation import Context, is_drain_engaged
 from predrain.actions.core.state_machine import ENDED
-from predrain.actions.core.throttles import unheld
 from predrain.data.drain import Drain, DrainState, Mechanic
 from predrain.data.ids import OsdId, PgId
 
@@ -29,15 +29,17 @@ _MOVING = frozenset({DrainState.DRAINING, DrainState.HOLDING, DrainState.CANCELL
 
 
 def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
-    """PGs of the drain that are not yet at rest where it sent them; on its way back also those whose pins it gave up,
-    for its weights move them all the same.
+    """Return the PGs of the drain that are not yet at rest at their destination.
+
+    While the drain is being cancelled, the PGs whose upmap items it gave up count too, because its weights
+    still move them.
     """
     restless = context.survey.restless
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
-    own |= pinned(drain.ours).keys()
+    own |= collect_upmap_items(drain.ours).keys()
     leaving, cancelling = set(drain.osds), drain.state is DrainState.CANCELLING
     if cancelling:
-        own |= pinned(drain.saved).keys()
+        own |= collect_upmap_items(drain.saved).keys()
     return tuple(
         pg
         for id_, pg in restless.items()
@@ -48,24 +50,29 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
 
 
 def list_own_pgs(drain: Drain) -> frozenset[PgId]:
-    """PGs that a drain moves, has pinned, or no longer leads."""
+    """Return the PGs that a drain moves, maps by an upmap item, or takes the primary role from."""
     plan = drain.plan
     planned = {move.pg for move in plan.moves} | set(plan.stirred) if plan else set()
-    return frozenset(planned) | pinned(drain.ours).keys()
+    return frozenset(planned) | collect_upmap_items(drain.ours).keys()
 
 
 def list_ready_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
-    """PGs at rest that a drain which goes PG by PG has still to send; empty where it goes otherwise, or has none."""
+    """Return the PGs at rest that a drain by single PGs must still move.
+
+    The set is empty if the drain uses another mechanic or has no such PG left.
+    """
     if drain.plan is None or drain.plan.mechanic not in WALKING or drain.state not in _FORWARD:
         return frozenset()
     survey = context.survey
-    left = {move.pg for move in remaining(survey.view, drain)}
+    left = {move.pg for move in list_remaining_moves(survey.view, drain)}
     return frozenset(left - survey.restless.keys() - survey.broken.keys())
 
 
 def list_touched_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
-    """PGs that the drain's next step may touch: those that are ready where there are any, else every one of its plan
-    and its pins, and of those that are not at rest every one that names its OSDs.
+    """Return the PGs that the drain's next step may touch.
+
+    The step may touch the ready PGs if there are any. Otherwise it may touch all PGs of the plan and its
+    upmap items, and every PG that is not at rest and names one of the drain's OSDs.
     """
     if ready := list_ready_pgs(drain, context):
         return ready
@@ -75,28 +82,30 @@ def list_touched_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
 
 
 def at_work(drain: Drain) -> frozenset[OsdId]:
-    """OSDs that a drain reads from or writes to, from first to last: sources and targets of its plan."""
+    """Return all OSDs that a drain reads from or writes to: the sources and targets of its whole plan."""
     moves = drain.plan.moves if drain.plan else ()
     return frozenset(drain.osds) | {osd for move in moves for osd in (move.source, move.target)}
 
 
-def watched(drains: Iterable[Drain]) -> frozenset[OsdId]:
-    """OSDs whose latency and reservations matter: those at work for any drain that has not ended, or soon to be."""
+def list_watched_osds(drains: Iterable[Drain]) -> frozenset[OsdId]:
+    """Return the OSDs whose latency and reservations matter: those of all drains that have not ended."""
     return frozenset(osd for drain in drains if drain.state not in ENDED for osd in at_work(drain))
 
 
-def stirrable(drain: Drain, context: Context) -> tuple[PgId, ...]:
-    """PGs that the drain's weights can move, by its plan; empty where nobody knows, for another drain has changed
-    weights since, which alone does not make a plan anew.
+def list_weight_affected_pgs(drain: Drain, context: Context) -> tuple[PgId, ...]:
+    """Return the PGs that the drain's weights can move, by its plan.
+
+    The tuple is empty if they are not known: another drain has changed weights since, and that alone does not
+    cause a new plan.
     """
-    alone = context.draining() <= set(drain.osds)
+    alone = context.list_draining_osds() <= set(drain.osds)
     return drain.plan.stirred if drain.plan and alone else ()
 
 
 @dataclass(slots=True)
 class Allowance:
-    """What all drains together may still start in this look. Mutable on purpose: drains draw on it in
-    turn.
+    """The PGs that all drains together may still start in this poll. Mutable, because each drain in turn
+    draws on it.
     """
 
     peering: int
@@ -106,14 +115,14 @@ class Allowance:
     arriving: dict[OsdId, int]
     taken: set[PgId] = field(default_factory=set)
     led: set[OsdId] = field(default_factory=set)
-    """OSDs whose primary affinity changes in this look."""
+    """OSDs whose primary affinity changes in this poll."""
 
-    def starts(self, budget: int, mine: int) -> int:
-        """How many PGs a drain with `mine` on their way and a pace of `budget` may start."""
+    def count_possible_starts(self, budget: int, mine: int) -> int:
+        """Return how many PGs a drain with `mine` PGs on their way and a pace of `pace` may start."""
         return max(0, min(self.peering, self.flights, budget - mine))
 
-    def send(self, pg: PgId, targets: Iterable[tuple[OsdId, int]]) -> None:
-        """Draw one PG with its (target, bytes)."""
+    def reserve_move(self, pg: PgId, targets: Iterable[tuple[OsdId, int]]) -> None:
+        """Count one PG with its (target, bytes) as started."""
         self.taken.add(pg)
         self.peering -= 1
         self.flights -= 1
@@ -121,23 +130,27 @@ class Allowance:
             self.arriving[target] = self.arriving.get(target, 0) + 1
             self.room.promise(target, size)
 
-    def stir(self, pgs: Iterable[PgId]) -> None:
-        """Draw PGs that will peer and move nothing."""
+    def reserve_peering(self, pgs: Iterable[PgId]) -> None:
+        """Count PGs that will peer and move no data."""
         for pg in pgs:
             self.taken.add(pg)
             self.peering -= 1
 
 
-def allowance(context: Context, policy: Policy, room: OsdCapacity) -> Allowance:
-    """What is left of the budgets: nothing starts while a PG of ours peers, and PGs of ours on their way are already
-    spent. Where the throttle of a drain that moves does not hold, all drains together have one PG on its way.
+def compute_allowance(context: Context, policy: Policy, room: OsdCapacity) -> Allowance:
+    """Compute what is left of the budgets.
+
+    Nothing starts while a PG of ours peers, and PGs of ours on their way count as used. If the throttle of a
+    moving drain is not reliable, all drains together have one PG on its way.
     """
     survey = context.survey
-    touched = context.touched()
+    touched = context.list_affected_pgs()
     peers = any(id_ in touched and "active" not in pg.states for id_, pg in survey.restless.items())
-    flying = {pg.id for drain in context.drains if engaged(drain) for pg in in_flight(drain, context)}
+    flying = {
+        pg.id for drain in context.drains if is_drain_engaged(drain) for pg in in_flight(drain, context)
+    }
     moving = (drain for drain in context.drains if drain.state in _MOVING)
-    loose = any(unheld(survey.view, at_work(drain)) for drain in moving)
+    loose = any(explain_unreliable_throttle(survey.view, at_work(drain)) for drain in moving)
     unreported = len(context.memory.unreported)  # they may peer now
     return Allowance(
         peering=0 if peers else max(0, policy.peering_max - unreported),

@@ -1,6 +1,6 @@
-"""Sentences about drains that several surfaces share: how far one is, how long something takes, which limit stands.
+"""Sentences about drains that the page, the CLI and REST share: the progress, durations, the limit in force.
 
-The words that differ by what a drain is for stand in one table, `WORDS`.
+The words that differ by a drain's intent are in one table, `INTENT_TEXTS`.
 """
 
 from __future__ import annotations
@@ -8,18 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from predrain.actions.cluster.port import Reweight
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.claimed_settings import key_of
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
-from predrain.data.setting import Yielded
+from predrain.data.messages import format_count
+from predrain.data.setting import YieldedValue
 
 
 @dataclass(frozen=True, slots=True)
 class IntentWords:
-    """How drains of one intent are told. done: what the disk is when nothing is left to move. emptied: what is seen
-    then. counted: what is known at the end. states: the states that are told in other words than their names."""
+    """The words for drains of one intent.
+
+    done: the state of the disk when no data is left to move. emptied: the observation at that time. counted:
+    the result of the final count. states: the names of states that tell the intent by themselves.
+    """
 
     noun: str
     done: str
@@ -28,8 +32,14 @@ class IntentWords:
     states: Mapping[DrainState, str]
 
 
-_DRAIN = IntentWords("drain", "drained", "no PG names it any more", "every copy is counted elsewhere", {})
-WORDS: Mapping[Intent, IntentWords] = {
+_DRAIN = IntentWords(
+    "drain",
+    "drained",
+    "no PG names it any more",
+    "every copy is counted elsewhere",
+    {DrainState.DRAINING: "draining", DrainState.DRAINED: "drained"},
+)
+INTENT_TEXTS: Mapping[Intent, IntentWords] = {
     Intent.REPLACE: _DRAIN,
     Intent.REMOVE: _DRAIN,
     Intent.FILL: IntentWords(
@@ -62,43 +72,50 @@ WORDS: Mapping[Intent, IntentWords] = {
 
 
 def describe_state(state: DrainState, intent: Intent) -> str:
-    """The state of a drain, fill or quarantine, in the words of its intent."""
-    return WORDS[intent].states.get(state, state.value.replace("_", " "))
+    """Return the name of a state for people, in the words of the intent (drain, fill or quarantine)."""
+    return INTENT_TEXTS[intent].states.get(state, state.value.replace("_", " "))
+
+
+def state_names_intent(state: DrainState, intent: Intent) -> bool:
+    """Return whether the name of the state tells the intent: "filling" does, and "paused" does not."""
+    return state in INTENT_TEXTS[intent].states
 
 
 def describe_rest(view: ClusterView, drain: Drain, names: str) -> str:
-    """How many PGs are still to go, to come or to come back, and how many are on their way."""
+    """Describe how many PGs must still go, come or come back, and how many are on their way."""
     progress = drain.progress
     left = progress.planned_pgs - progress.moved_pgs - progress.lost_pgs
     if not drain.intent.moves_data:
-        return f"{names} leads {_pgs(left)} of its plan"
+        return f"{names} leads {format_count(left, 'PG')} of its plan"
     on_way = f"{progress.in_flight} on their way"
     if drain.state is DrainState.CANCELLING:
         if not drain.intent.fills_osd and not any(_takes_pgs(view, drain, osd) for osd in drain.osds):
             return f"no PG comes back to {names}, which Ceph has down or out, {on_way}"
         way = "to go back from" if drain.intent.fills_osd else "to come back to"
-        return f"{_pgs(_count_returning(view, drain))} {way} {names}, {on_way}"
+        return f"{format_count(_count_returning(view, drain), 'PG')} {way} {names}, {on_way}"
     where = "to come to" if drain.intent.fills_osd else "left on"
     lost = f", {describe_lost(progress.lost_pgs)}" if progress.lost_pgs else ""
-    return f"{_pgs(left)} {where} {names}{lost}, {on_way}"
+    return f"{format_count(left, 'PG')} {where} {names}{lost}, {on_way}"
 
 
 def name_yielded(free: Drain, drain: Drain) -> str:
-    """The settings that `free` leaves to somebody else and `drain` did not yet, with the values that they set."""
+    """List the settings that another person or process took over in `free` but not yet in `drain`, with their
+    values.
+    """
     return ", ".join(
         f"{key.setting} at {now}"
         for key, now in free.ours.items()
-        if isinstance(key, Yielded) and key not in drain.ours
+        if isinstance(key, YieldedValue) and key not in drain.ours
     )
 
 
 def describe_lost(pgs: int) -> str:
-    """What became of PGs whose source died before they were moved."""
-    return f"{_pgs(pgs)} lost a copy on the old disk before it was moved (Ceph rebuilds it)"
+    """Describe the PGs whose source died before they were moved."""
+    return f"{format_count(pgs, 'PG')} lost a copy on the old disk before it was moved (Ceph rebuilds it)"
 
 
 def describe_hours(hours: float) -> str:
-    """A duration in minutes below two hours, else in hours with one decimal."""
+    """Format a duration: minutes below two hours, otherwise hours with one decimal."""
     minutes = hours * 60
     if minutes < 1:
         return "less than a minute"
@@ -106,32 +123,22 @@ def describe_hours(hours: float) -> str:
 
 
 def describe_estimate(hours: float) -> str:
-    """A duration that is only expected."""
+    """Format an expected duration."""
     told = describe_hours(hours)
-    return told if told.startswith("less than") else f"about {told}"
-
-
-def describe_limit(limit: float) -> str:
-    """The fullness that no target may pass; the cluster's ratios may leave none."""
-    return (
-        f"limit {limit:.0%}"
-        if limit > 0
-        else "and the cluster's nearfull and backfillfull ratios leave no room"
-    )
-
-
-def _pgs(number: int) -> str:
-    return f"{number} PG{'' if number == 1 else 's'}"
+    return told if hours * 60 < 1 else f"about {told}"
 
 
 def _takes_pgs(view: ClusterView, drain: Drain, osd: OsdId) -> bool:
-    """Whether PGs can come back to the OSD: it is up, and in as soon as this drain gives back a weight that it set."""
+    """Return whether PGs can come back to the OSD.
+
+    The OSD must be up. It must also be in, or be in as soon as this drain gives back the weight that it set.
+    """
     known = view.osds.get(osd)
     return known is not None and known.up and (known.reweight > 0 or key_of(Reweight(osd, 0.0)) in drain.ours)
 
 
 def _count_returning(view: ClusterView, drain: Drain) -> int:
-    """PGs that the map still wants elsewhere than they were before the drain."""
+    """Count the PGs that the map still places elsewhere than before the drain."""
     filled = drain.intent.fills_osd
     return len(
         {

@@ -1,8 +1,7 @@
-"""How many PGs may be on their way: additive increase, multiplicative decrease, by the latency that
-clients feel.
+"""The number of PGs that may be on their way: additive increase, multiplicative decrease, by client latency.
 
-A single noisy look neither grows nor cuts the budget: what is asked twice running is done. A cut is given time to
-show, so that one slow minute halves once and not three times.
+One noisy poll neither raises nor cuts the budget: a change is made when two polls in a row ask for it. A cut
+is given time to take effect, so that one slow minute halves the budget once and not three times.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
-from predrain.data.clock import lately
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
+from predrain.data.clock import is_within_last
 from predrain.data.ids import OsdId
 
 
 class Tempo(StrEnum):
-    """What the signal asks for."""
+    """The change of pace that the latency signal asks for."""
 
     GROW = "one more PG"
     KEEP = "as before"
@@ -34,9 +33,11 @@ _CUTS = (Tempo.HALVE, Tempo.PULL_BACK)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`budget` PGs may be on their way for this drain from now on; `ratio` is the signal it was set by.
+    """The result: from now on `budget` PGs of this drain may be on their way. `ratio` is the signal that set
+    it.
 
-    `asked`: what this look's signal asked for, whether or not it was done; the next look is judged beside it.
+    asked: the change that this poll's signal asked for, whether or not it was made; the next poll compares
+    with it.
     """
 
     tempo: Tempo
@@ -44,36 +45,43 @@ class Pace:
     ratio: float | None
     asked: Tempo
     why_one: str = ""
-    """Why no more than one PG may be on its way, where something beside latency says so."""
+    """The reason why at most one PG may be on its way, if the reason is not latency."""
 
     @property
-    def holds(self) -> bool:
-        """Whether no PG may start now."""
+    def is_on_hold(self) -> bool:
+        """Return whether no PG may start now."""
         return self.tempo in (Tempo.HOLD, *_CUTS)
 
 
 _SOONER_SECONDS = 2.0
-"""Between two looks that follow a step: OSDs report to the mgr every five seconds."""
+"""Seconds between two polls after a step: OSDs report to the mgr every 5 s."""
 _LOOKING_MAX = 0.1
-"""Share of the time that such looks may take, so that a mgr that needs seconds for a dump is not asked more often."""
+"""The largest share of the time that such polls may take, so that a mgr with slow dumps is not asked more
+often.
+"""
 _SOON = timedelta(seconds=60)
 
 
 def find_look_seconds(
     policy: Policy, took_seconds: float, stepped_at: datetime | None, now: datetime
 ) -> float:
-    """How long to wait for the next look: less than a tick for a while after a step, so that a small PG which has
-    arrived is seen, and the next ones go.
+    """Return the seconds until the next poll.
 
-    took_seconds: how long the last look and what followed took. stepped_at: when commands were last sent, None: never.
+    For 60 s after a step the wait is shorter than a tick, so that the arrival of a small PG is seen soon and
+    the next PGs can start.
+
+    took_seconds: how long the last poll and its commands took. stepped_at: when commands were last sent;
+    None: never.
     """
-    if stepped_at is None or not lately(stepped_at, now, _SOON):
+    if stepped_at is None or not is_within_last(stepped_at, now, _SOON):
         return policy.tick_seconds
     return min(policy.tick_seconds, max(_SOONER_SECONDS, took_seconds / _LOOKING_MAX))
 
 
-def worst(view: ClusterView, osds: Collection[OsdId]) -> tuple[OsdId, float] | None:
-    """The OSD with the highest latency ratio (now over its own hour before), and the ratio; None without any."""
+def find_worst_latency(view: ClusterView, osds: Collection[OsdId]) -> tuple[OsdId, float] | None:
+    """Return the OSD with the highest latency ratio (now to its own last hour) and the ratio; None if no
+    ratio is known.
+    """
     known = [(view.latency_ratio[osd], -osd) for osd in osds if osd in view.latency_ratio]
     if not known:
         return None
@@ -81,20 +89,25 @@ def worst(view: ClusterView, osds: Collection[OsdId]) -> tuple[OsdId, float] | N
     return OsdId(-osd), ratio
 
 
-def signal(view: ClusterView, osds: Collection[OsdId], busy: Collection[OsdId]) -> float | None:
-    """The worst latency ratio among `osds`; None when none of the `busy` ones, whose latency is what counts, has
-    a ratio.
+def compute_latency_signal(
+    view: ClusterView, osds: Collection[OsdId], busy: Collection[OsdId]
+) -> float | None:
+    """Return the highest latency ratio among `osds`.
+
+    Return None if no OSD of `busy` has a ratio, because their latency is the one that counts.
     """
     if not any(osd in view.latency_ratio for osd in busy):
         return None
-    found = worst(view, osds)
+    found = find_worst_latency(view, osds)
     return found[1] if found else None
 
 
 def latency_seen(view: ClusterView, osds: Collection[OsdId]) -> str:
-    """What clients feel at these OSDs, to end a journal line with; the single slowest operation counts too."""
+    """Describe the client latency at these OSDs as the end of a journal line, with the slowest single
+    operation.
+    """
     said = ""
-    if found := worst(view, osds):
+    if found := find_worst_latency(view, osds):
         said += f", latency {found[1]:.2f}x at osd.{found[0]}"
     slow = {osd: view.slowest_ms[osd] for osd in osds if osd in view.slowest_ms}
     if slow:
@@ -103,7 +116,7 @@ def latency_seen(view: ClusterView, osds: Collection[OsdId]) -> str:
     return said
 
 
-def pace(
+def compute_pace(
     budget: int,
     in_flight: int,
     ratio: float | None,
@@ -115,15 +128,16 @@ def pace(
     why_one: str = "",
     due: bool = True,
 ) -> Pace:
-    """The next budget, in [1, in_flight_max]. It grows only when it was used; an urgent disk may cost
-    clients more.
+    """Compute the next budget, in [1, in_flight_max].
 
-    before: `asked` of the look before. started: PGs of the last step, which small ones may have left behind already
-    when one looks. why_one: why at most one PG may be on its way, whatever the latency. due: whether a whole tick has
-    passed since the budget was last judged. A look in between, which follows a step, changes no budget: it only starts
-    nothing while clients wait.
+    The budget grows only if it was used. A drain of an urgent disk may cost clients more latency.
+
+    before: `asked` of the poll before. started: PGs of the last step; small ones may already have arrived at
+    the poll. why_one: the reason why at most one PG may be on its way, independent of latency. due: whether a
+    whole tick has passed since the budget was last judged. A poll in between, which follows a step, changes
+    no budget; it only starts nothing while latency is too high.
     """
-    asked = _asked(ratio, policy, urgent=urgent)
+    asked = _choose_tempo(ratio, policy, urgent=urgent)
     most = 1 if why_one else policy.in_flight_max
     again = before == asked or (asked in _CUTS and before in _CUTS)
     match asked:
@@ -145,8 +159,8 @@ def pace(
     return Pace(tempo, max(1, min(most, now)), ratio, asked, why_one)
 
 
-def _asked(ratio: float | None, policy: Policy, *, urgent: bool) -> Tempo:
-    stretch = policy.urgent_stretch if urgent else 1.0
+def _choose_tempo(ratio: float | None, policy: Policy, *, urgent: bool) -> Tempo:
+    stretch = policy.urgent_latency_factor if urgent else 1.0
 
     def bound(limit: float) -> float:
         return 1 + (limit - 1) * stretch

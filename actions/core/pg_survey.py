@@ -1,7 +1,6 @@
-"""A view surveyed once: which PGs are not at rest, which are not whole, and what is still on its way to
-each OSD.
+"""A survey of a view: PGs not at rest, PGs that are not whole, and the data still on its way to each OSD.
 
-All that guards and mechanics ask of 16,384 PGs is asked here in one pass; the next survey only looks at PGs
+One pass over up to 16,384 PGs answers all that guards and mechanics ask. The next survey reads only the PGs
 that the new view does not share with the old one.
 """
 
@@ -11,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.placement.failure_domains import comers
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.crush.crush_map import ITEM_NONE
+from predrain.actions.placement.failure_domains import list_incoming_osds
 from predrain.data.ids import OsdId, PgId
 
 _AT_REST = frozenset({"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"})
@@ -22,12 +21,12 @@ _MOVING = _AT_REST | {"remapped", "backfilling", "backfill_wait", "backfill_toof
 
 @lru_cache(maxsize=4096)
 def at_rest(states: frozenset[str]) -> bool:
-    """`active+clean`, perhaps being scrubbed. Anything not known good is not at rest."""
+    """Return whether the states are `active+clean`, perhaps with a scrub. An unknown state is not at rest."""
     return states <= _AT_REST and "active" in states and "clean" in states
 
 
-def rests(pg: Pg) -> bool:
-    """Whether the PG is at rest, and lies where the map wants it."""
+def is_pg_at_rest(pg: Pg) -> bool:
+    """Return whether the PG is at rest and lies where the map wants it."""
     return at_rest(pg.states) and pg.up == pg.acting
 
 
@@ -45,57 +44,60 @@ _RECOVERING = _MOVING | {
 
 @lru_cache(maxsize=4096)
 def is_recovering(states: frozenset[str]) -> bool:
-    """Whether the PG serves its clients and lacks no more than copies. A state that is not known says no."""
+    """Return whether the PG serves its clients and lacks no more than copies; False for an unknown state."""
     return states <= _RECOVERING and "active" in states
 
 
 @lru_cache(maxsize=4096)
 def serving_whole(states: frozenset[str]) -> bool:
-    """At rest, or moving whole copies about (misplaced, not degraded)."""
+    """Return whether the PG is at rest or moves whole copies (misplaced, not degraded)."""
     return states <= _MOVING and "active" in states
 
 
-def whole(members: tuple[int, ...], size: int) -> bool:
-    """As many distinct OSDs as the pool wants: no hole, none twice (ceph.md d: both exist under
-    HEALTH_OK).
+def has_all_members(members: tuple[int, ...], size: int) -> bool:
+    """Return whether there are as many distinct OSDs as the pool wants, with no hole and no repetition.
+
+    Both defects exist under HEALTH_OK (ceph.md d).
     """
     return len(set(members)) == size == len(members) and ITEM_NONE not in members
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the pass found. Mappings are keyed by PG id."""
+    """The result of the pass. Mappings are keyed by PG id."""
 
     view: ClusterView
     restless: Mapping[PgId, Pg]
-    """PGs that are not at rest, or whose `up` and `acting` differ."""
+    """PGs that are not at rest, whose `up` and `acting` differ, or that have a member which is down."""
     broken: Mapping[PgId, Pg]
     """PGs whose `up` or `acting` is not whole."""
     incoming: Mapping[OsdId, int]
-    """Bytes still on their way to an OSD: shards whose `up` is there and whose `acting` is not."""
+    """Bytes still on their way to each OSD: shards that have the OSD in `up` and not in `acting`."""
     incoming_pgs: Mapping[OsdId, int]
 
     def of_osd(self, osd: OsdId) -> tuple[Pg, ...]:
-        """PGs that have the OSD in `up` or `acting`."""
+        """Return the PGs that have the OSD in `up` or `acting`."""
         return tuple(pg for pg in self.view.pgs.values() if osd in pg.up or osd in pg.acting)
 
-    def alive(self, pg: Pg) -> int:
-        """Distinct members of `acting` that are up."""
+    def count_alive_members(self, pg: Pg) -> int:
+        """Count the distinct members of `acting` that are up."""
         osds = self.view.osds
         return sum(1 for osd in set(pg.acting) if osd in osds and osds[OsdId(osd)].up)
 
     def is_whole(self, pg: Pg) -> bool:
-        """Every former member is there: `acting` whole and all of it up."""
+        """Return whether `acting` is whole and every member of it is up."""
         size = self.view.pools[pg.pool].size
-        return whole(pg.acting, size) and self.alive(pg) == size
+        return has_all_members(pg.acting, size) and self.count_alive_members(pg) == size
 
 
 _SENT = frozenset({"active", "remapped"})
-"""What a PG is taken for that the map has sent elsewhere and that has not reported since."""
+"""The assumed states of a PG that the map has sent elsewhere and that has not reported since."""
 
 
 def add_unreported(found: Survey, unreported: Mapping[PgId, tuple[int, ...]]) -> Survey:
-    """The survey with PGs that have not reported since a command, each on its way to its `up` by the map."""
+    """Return the survey with PGs that have not reported since a command, each on its way to its `up` by the
+    map.
+    """
     view = found.view
     sent = {pg: replace(view.pgs[pg], up=up, states=_SENT) for pg, up in unreported.items() if pg in view.pgs}
     if not sent:
@@ -105,12 +107,13 @@ def add_unreported(found: Survey, unreported: Mapping[PgId, tuple[int, ...]]) ->
     return replace(found, restless=restless, incoming=incoming, incoming_pgs=incoming_pgs)
 
 
-def survey(view: ClusterView, before: Survey | None = None) -> Survey:
-    """One pass over the view's PGs; with `before`, only over those that are not the same objects as then."""
+def survey_pgs(view: ClusterView, before: Survey | None = None) -> Survey:
+    """Survey the view's PGs in one pass; with `before`, read only PGs that are not the same objects as then."""
     restless: dict[PgId, Pg] = {}
     broken: dict[PgId, Pg] = {}
     candidates: Iterable[tuple[PgId, Pg]]
-    if before is not None and before.view.pools == view.pools:
+    down = _list_down_osds(view)
+    if before is not None and before.view.pools == view.pools and _list_down_osds(before.view) == down:
         old = before.view.pgs
         suspects = before.restless.keys() | before.broken.keys()
         candidates = [
@@ -120,21 +123,28 @@ def survey(view: ClusterView, before: Survey | None = None) -> Survey:
         candidates = view.pgs.items()
     sizes = {pool.id: pool.size for pool in view.pools.values()}
     for id_, pg in candidates:
-        if not rests(pg):
+        if not is_pg_at_rest(pg) or not down.isdisjoint(pg.acting):
             restless[id_] = pg
         size = sizes[pg.pool]
-        if not whole(pg.up, size) or (pg.acting != pg.up and not whole(pg.acting, size)):
+        if not has_all_members(pg.up, size) or (pg.acting != pg.up and not has_all_members(pg.acting, size)):
             broken[id_] = pg
     incoming, incoming_pgs = _count_incoming(view, restless.values())
     return Survey(view, restless, broken, incoming, incoming_pgs)
 
 
+def _list_down_osds(view: ClusterView) -> frozenset[int]:
+    """Return the OSDs that are down by the map. Their PGs lack a copy, even those that have not reported
+    since.
+    """
+    return frozenset(id_ for id_, osd in view.osds.items() if not osd.up)
+
+
 def _count_incoming(view: ClusterView, pgs: Iterable[Pg]) -> tuple[dict[OsdId, int], dict[OsdId, int]]:
-    """Bytes and PGs on their way to each OSD."""
+    """Count the bytes and the PGs on their way to each OSD."""
     incoming: dict[OsdId, int] = {}
     incoming_pgs: dict[OsdId, int] = {}
     for pg in pgs:
-        for osd in comers(pg.acting, pg.up, ordered=view.pools[pg.pool].erasure):
+        for osd in list_incoming_osds(pg.acting, pg.up, ordered=view.pools[pg.pool].erasure):
             incoming[OsdId(osd)] = incoming.get(OsdId(osd), 0) + pg.shard_bytes
             incoming_pgs[OsdId(osd)] = incoming_pgs.get(OsdId(osd), 0) + 1
     return incoming, incoming_pgs

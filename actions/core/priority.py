@@ -1,34 +1,36 @@
-"""Order and urgency: which PG leaves first, and how long the disk has."""
+"""Order and urgency: which PG leaves first, and how many days the disk has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.core.policy import Policy
-from predrain.actions.placement.shared_failure import devices_of
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.placement.failure_domains import devices_of
 from predrain.data.drain import Drain
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook, Status
 
 BASE_RATE_30D = 0.001
-"""What a disk without a forecast is taken for: about 1.2 % a year, the long-run rate of drives in service."""
+"""The assumed chance to fail of a disk without a forecast: about 1.2 % a year, the long-run rate of drives in
+service.
+"""
 
 SUSPECT = 0.05
-"""Chance to fail within 30 days from which a disk counts as a suspect beside another."""
+"""The chance to fail within 30 days from which a disk counts as a suspect beside another one."""
 
 
 def p_fail_30d(view: ClusterView, osd: OsdId, outlooks: Mapping[DeviceId, Outlook]) -> float:
-    """Chance in [0, 1] that one of the devices that the OSD needs fails within 30 days."""
+    """Return the chance in [0, 1] that one of the devices that the OSD needs fails within 30 days."""
     survives = 1.0
     for device in (devices_of(view, osd) if osd in view.osds else ()) or (None,):
-        survives *= 1.0 - _fails(outlooks.get(device) if device is not None else None)
+        survives *= 1.0 - _estimate_failure_chance(outlooks.get(device) if device is not None else None)
     return 1.0 - survives
 
 
-def _fails(outlook: Outlook | None) -> float:
-    """A rule's "bad" counts as one in two."""
+def _estimate_failure_chance(outlook: Outlook | None) -> float:
+    """Return the 30-day chance to fail in [0, 1]; a rule's "bad" counts as 0.5."""
     if outlook is None:
         return BASE_RATE_30D
     if outlook.p_fail_30d is not None:
@@ -39,8 +41,10 @@ def _fails(outlook: Outlook | None) -> float:
 def by_risk(
     view: ClusterView, pgs: Iterable[Pg], leaving: frozenset[OsdId], outlooks: Mapping[DeviceId, Outlook]
 ) -> list[Pg]:
-    """Most endangered first: another suspect in the same PG, then few members left over
-    `min_size` when the device dies, then likely loss.
+    """Sort PGs, most endangered first.
+
+    The order is: another suspect in the same PG, then few members left over `min_size` when the device dies,
+    then likely loss.
     """
     risks: dict[int, float] = {}
 
@@ -60,24 +64,27 @@ def by_risk(
 def most_endangered_first(
     view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook], policy: Policy
 ) -> list[Drain]:
-    """Drains by risk x redundancy: another suspect in a PG of theirs, days to live, chance to fail, their own age."""
+    """Sort drains by risk and redundancy.
+
+    The order is: another suspect in one of its PGs, urgency, chance to fail, age of the drain.
+    """
     every = list(drains)
     if len(every) < 2:
         return every
-    shared = exposure(view, every, outlooks)
+    shared = count_exposed_pgs(view, every, outlooks)
 
     def rank(drain: Drain) -> tuple[bool, bool, float, datetime, str]:
         risk = max((p_fail_30d(view, osd, outlooks) for osd in drain.osds), default=0.0)
         exposed = shared.get(drain.id, 0) > 0
-        return (not exposed, not urgent(drain, outlooks, policy), -risk, drain.created_at, drain.id)
+        return (not exposed, not is_drain_urgent(drain, outlooks, policy), -risk, drain.created_at, drain.id)
 
     return sorted(every, key=rank)
 
 
-def exposure(
+def count_exposed_pgs(
     view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook]
 ) -> dict[str, int]:
-    """How many PGs of each drain have another suspect, or another drain's OSD, among those who serve them."""
+    """Count the PGs of each drain that have another suspect, or another drain's OSD, among their acting OSDs."""
     mine = {osd: drain.id for drain in drains for osd in drain.osds}
     suspects = {osd for osd in view.osds if osd in mine or p_fail_30d(view, osd, outlooks) >= SUSPECT}
     shared = dict.fromkeys(mine.values(), 0)
@@ -95,7 +102,9 @@ def exposure(
 def riskiest_first(
     view: ClusterView, osds: Iterable[OsdId], outlooks: Mapping[DeviceId, Outlook]
 ) -> tuple[OsdId, ...]:
-    """OSDs of one device in the order in which they are emptied: those with the least redundant PGs first."""
+    """Return the OSDs of one device in the order in which they are emptied: those with the least redundant
+    PGs first.
+    """
     leaving = frozenset(osds)
     if len(leaving) < 2:
         return tuple(leaving)
@@ -107,9 +116,10 @@ def riskiest_first(
     return tuple(sorted(leaving, key=lambda osd: (place.get(osd, len(at_risk)), osd)))
 
 
-def urgent(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Policy) -> bool:
-    """Whether the disk has only days: its median life is below `urgent_days`, or the forecast gives
-    it a week at most.
+def is_drain_urgent(drain: Drain, outlooks: Mapping[DeviceId, Outlook], policy: Policy) -> bool:
+    """Return whether the disk has only days left.
+
+    Its median life is below `urgent_days`. Without a median, its chance to fail within 7 days is above 0.5.
     """
     outlook = outlooks.get(drain.device) if drain.device is not None else None
     if outlook is None:

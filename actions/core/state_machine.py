@@ -1,7 +1,7 @@
-"""The states of a drain as one table: what the table lacks is refused and changes nothing.
+"""The states of a drain as one table. An event that the table lacks is refused and changes nothing.
 
-Code, tests and `docs/reference/states.md` read `TABLE`. A row's `guard` says who may cause the event, its `action`
-what happens on the way.
+Code, tests and `docs/reference/states.md` read `TABLE`. The `guard` of a row says who may cause the event.
+Its `action` says what happens on the way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ S = DrainState
 
 
 class Event(StrEnum):
-    """What can happen to a drain."""
+    """An event in the life of a drain."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -47,7 +47,9 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One line of the table. `next` is None where the drain goes back to where it was paused or broke."""
+    """One row of the table. `next` is None if the drain returns to the state in which it was paused or
+    failed.
+    """
 
     state: DrainState
     event: Event
@@ -166,25 +168,22 @@ TABLE: tuple[Transition, ...] = (
 _ROWS = {(row.state, row.event): row for row in TABLE}
 
 _TOLD = (Intent.REPLACE, Intent.FILL, Intent.QUARANTINE)
-BEGUN, COUNTED = "begin: ", "verified: "
-"""Begin what the journal says of a start, and of all copies counted elsewhere."""
-
 ACTIVE = frozenset({S.PREPARING, S.DRAINING, S.HOLDING, S.DRAINED, S.CANCELLING})
 """States in which the engine may send commands."""
 ENDED = frozenset({S.CANCELLED, S.HANDED_OVER})
-"""States that nothing leaves."""
+"""Final states."""
 STEPS = (
     frozenset({S.PROPOSED, S.APPROVED}),
     frozenset({S.PREPARING, S.DRAINING, S.HOLDING}),
     frozenset({S.CANCELLING}),
 )
-"""The steps of a drain in which a person may insist: before it begins, while data moves, and on the way back. An
-insistence ends with its step.
+"""The steps of a drain in which a person may insist: before it begins, while data moves, and on the way back.
+An insistence ends with its step.
 """
 
 
 class NotInTable(Refusal):
-    """The drain's state does not know this event."""
+    """The event is not allowed in the drain's state."""
 
     def __init__(self, drain: Drain, event: Event) -> None:
         self.drain, self.event = drain, event
@@ -193,14 +192,15 @@ class NotInTable(Refusal):
         super().__init__(f"drain {drain.id} is {drain.state.value} and cannot take '{event.value}'; {can}")
 
 
-def can(drain: Drain, event: Event) -> bool:
-    """Whether the table knows `event` in the drain's state."""
+def can_take_event(drain: Drain, event: Event) -> bool:
+    """Return whether the table has `event` in the drain's state."""
     return (drain.state, event) in _ROWS
 
 
-def after(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
-    """The drain one revision later. Raises NotInTable. A resume leads to `resume_to`, anything else
-    forgets it.
+def apply_event(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
+    """Return the drain's next revision after the event. Raises NotInTable.
+
+    A resume leads to `resume_to`; any other event clears it.
     """
     row = _ROWS.get((drain.state, event))
     if row is None:
@@ -208,13 +208,15 @@ def after(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
     goal = row.next if row.next is not None else drain.resume_to or S.HOLDING
     leaves = goal in (S.PAUSED, S.FAILED)
     same_step = any({drain.state, goal} <= step for step in STEPS)
+    stays_held = leaves or goal in (S.HOLDING, drain.state)
     return replace(
         drain,
         state=goal,
         revision=drain.revision + 1,
         updated_at=now,
         resume_to=drain.state if leaves else None,
-        held_by=drain.held_by if leaves or goal in (S.HOLDING, drain.state) else (),
+        held_by=drain.held_by if stays_held else (),
+        held_osd=drain.held_osd if stays_held else None,
         ended_why=why if goal in ENDED or goal is S.FAILED else "",
         held_for=drain.held_for if same_step or leaves else (),
         held_since=drain.held_since if same_step or leaves else None,
@@ -222,8 +224,8 @@ def after(drain: Drain, event: Event, now: datetime, *, why: str = "") -> Drain:
     )
 
 
-def reference() -> str:
-    """`docs/reference/states.md`: the table, beside a picture of its main ways."""
+def build_state_reference() -> str:
+    """Return the text of `docs/reference/states.md`: the table and a link to the picture of the main paths."""
     rows = [
         f"| {row.state.value} | {row.event.value} | {row.guard} | {row.action} | "
         f"{row.next.value if row.next else 'where it was'} |"
@@ -238,7 +240,7 @@ def reference() -> str:
             "# States of a drain",
             "",
             "Written from `actions/core/state_machine.py` by `python -m predrain.actions.core.state_machine`.",
-            "What the table lacks is refused and changes nothing.",
+            "An event that the table lacks is refused and changes nothing.",
             "",
             "![From proposed to handed over, and what leads aside](../pictures/states.svg)",
             "",
@@ -265,4 +267,4 @@ def reference() -> str:
 
 
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(build_state_reference(), end="")

@@ -1,36 +1,42 @@
-"""cost_benefit: what a forecast is worth in bytes under a policy. In: forecasts day by day, fates, layout, policy.
-Out: the shares of bytes that were moved in time and for nothing (Li 2016), with what other costs would give.
+"""cost_benefit: the value of a forecast in bytes under a policy.
 
-The decisions are those that run on a cluster (`actions.engine.decide`); only the movement of bytes is a model. No I/O.
+In: forecasts day by day, the drives' outcomes, layout, policy. Out: the shares of bytes that were moved in
+time and for nothing (Li 2016), and the result at other costs. The decisions are those that run on a cluster
+(`actions.engine.decision`); only the movement of bytes is a model. No I/O.
 """
 
-from predrain.actions.cost_benefit.given import (
+from predrain.actions.cost_benefit.byte_counts import CostBenefit, FigureInterval, worth_of
+from predrain.actions.cost_benefit.cost_ladder import (
+    HERE,
+    FailureCostRow,
+    compare_failure_costs,
+    format_cost_table,
+)
+from predrain.actions.cost_benefit.drain_replay import ReplayedDrain, ReplayResult, replay_forecast_days
+from predrain.actions.cost_benefit.replay_input import (
     DailyForecasts,
-    Fates,
-    Layout,
+    DriveFates,
+    DriveLayout,
     NoForecastToReplay,
     Notch,
     laid_out,
 )
-from predrain.actions.cost_benefit.ladder import HERE, Rung, ladder, table
-from predrain.actions.cost_benefit.replay import Drained, ReplayResult, replay
-from predrain.actions.cost_benefit.tally import FigureInterval, Worth, worth_of
 
 __all__ = [
     "HERE",
+    "CostBenefit",
     "DailyForecasts",
-    "Drained",
-    "Fates",
+    "DriveFates",
+    "DriveLayout",
+    "FailureCostRow",
     "FigureInterval",
-    "Layout",
     "NoForecastToReplay",
     "Notch",
     "ReplayResult",
-    "Rung",
-    "Worth",
-    "ladder",
+    "ReplayedDrain",
+    "compare_failure_costs",
+    "format_cost_table",
     "laid_out",
-    "replay",
-    "table",
+    "replay_forecast_days",
     "worth_of",
 ]

@@ -1,1 +1,1 @@
-"""CRUSH: the map as a value, and placement computed from it."""
+"""CRUSH: the map as a value, and the placement computed from it."""

@@ -1,4 +1,4 @@
-"""A pool as the OSD map has it: how many PGs of what size, and the CRUSH rule that places them."""
+"""A pool as the OSD map has it: the number and size of its PGs, and the CRUSH rule that places them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """One pool. `size` shards or copies a PG."""
+    """One pool. `size` is the number of shards or copies of a PG."""
 
     id: int
     name: str
@@ -18,17 +18,19 @@ class Pool:
     rule: int
     erasure: bool
     hashpspool: bool = True
-    """Whether placement hashes a PG's seed with the pool; pools made before 2013 add the two instead."""
+    """True if placement hashes a PG's seed with the pool; pools made before 2013 add the two instead."""
     pgp_num: int | None = None
-    """How many of its PGs are placed apart from each other; None: all of them."""
+    """The number of its PGs that are placed separately; None: all of them."""
     pgp_num_target: int | None = None
     pg_num_pending: int | None = None
-    """`pg_num` as it will be when the PGs that are being merged have come together."""
+    """The value of `pg_num` after the present merge of PGs."""
 
     @property
     def changes(self) -> tuple[tuple[str, int, int], ...]:
-        """What is on its way to a target of its own: name, value now, target. A `pgp_num` that is to stay below
-        `pg_num` is not on its way."""
+        """Return the numbers that change towards a target: name, present value, target.
+
+        A `pgp_num` that is to stay below `pg_num` is not among them.
+        """
         found = []
         if self.pg_num != self.pg_num_target:
             found.append(("pg_num", self.pg_num, self.pg_num_target))

@@ -1,7 +1,7 @@
-"""What CRUSH itself says of PGs, computed once for each map and its overrides.
+"""A cache of CRUSH's raw choice for PGs, computed once for each map and its overrides.
 
-A look at the cluster asks many times where the same few PGs would lie: planning, each guard and each way back. Nothing
-of the answer changes until a weight, a rule or a pool does, so it is kept for the last few maps.
+In one poll, planning, each guard and each way back ask for the places of the same few PGs many times. The
+answer changes only with a weight, a rule or a pool, so the last few maps are cached.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from predrain.actions.crush.choose import CannotPlace, Chooser, Ints
-from predrain.actions.crush.hashing import hash2
-from predrain.actions.crush.map import CrushMap
+from predrain.actions.crush.crush_hash import hash_two_words
+from predrain.actions.crush.crush_map import CrushMap
+from predrain.actions.crush.crush_rules import CannotPlace, Chooser, Ints
 from predrain.actions.crush.pool import Pool
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 
 _Key = tuple[int, int, int, int, int, int | None, bool, frozenset[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The sets of one pool under one map; `known` says which rows are computed.
+    """The sets of one pool under one map; `known` marks the rows that are computed.
 
-    crush: held here, so that no other map can have its identity.
+    crush: kept here, so that no other map can get the same identity.
     """
 
     crush: CrushMap
@@ -35,7 +36,7 @@ class _Table:
 
 
 class RawSets:
-    """Raw sets by map, overrides and pool: those of the last `limit` of them. Threads may share it."""
+    """Raw sets by map, overrides and pool, for the last `limit` combinations. Threads may share an instance."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -43,7 +44,7 @@ class RawSets:
         self._lock = Lock()
 
     def find(self, crush: CrushMap, reweights: Mapping[int, int], pool: Pool, seeds: Ints) -> Ints:
-        """(n,) PG seeds of a pool -> (n, size) OSDs, before upmaps and down OSDs.
+        """Return (n, size) OSDs for (n,) PG seeds of a pool, before upmap items and down OSDs.
 
         reweights: 16.16 override of each OSD; an OSD that is not named is out. Raises CannotPlace.
         """
@@ -52,7 +53,7 @@ class RawSets:
         missing = np.unique(seeds[~table.known[seeds]])
         if len(missing):
             table.sets[missing] = compute_raw_sets(Chooser(crush, reweights), crush, pool, missing)
-            table.known[missing] = True  # last: another thread reads a row only when it is whole
+            table.known[missing] = True  # last, because another thread reads a row only if it is complete
         return table.sets[seeds].astype(np.int64)
 
     def _find_table(self, crush: CrushMap, reweights: Mapping[int, int], pool: Pool, rows: int) -> _Table:
@@ -71,21 +72,26 @@ class RawSets:
 
 
 def compute_raw_sets(chooser: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints:
-    """What CRUSH itself says, before upmaps and down OSDs: (n,) PG seeds of one pool -> (n, size)."""
+    """Compute CRUSH's raw choice, before upmap items and down OSDs: (n,) PG seeds of one pool -> (n, size)
+    OSDs.
+
+    Raises CannotPlace.
+    """
     rule = crush.rules.get(pool.rule)
     if rule is None:
-        raise CannotPlace(f"Pool {pool.name} uses CRUSH rule {pool.rule}, which the map does not have.")
+        raise CannotPlace(PlanRefusal(PlanRefusalKind.RULE_MISSING, pool=pool.name, rule=pool.rule))
     return chooser.place(rule, find_placement_seeds(pool, seeds), pool.size, pool.id)
 
 
 def find_placement_seeds(pool: Pool, seeds: Ints) -> Ints:
-    """CRUSH's input for each PG: its seed folded to pgp_num (ceph_stable_mod), hashed with the pool.
+    """Return CRUSH's input for each PG: its seed folded to pgp_num (ceph_stable_mod), hashed with the pool.
 
-    Without `hashpspool` the pool is added (pg_pool_t::raw_pg_to_pps), and PGs of several pools fall together.
+    Without `hashpspool` the pool is added (pg_pool_t::raw_pg_to_pps), and PGs of several pools get the same
+    places.
     """
     apart = pool.pg_num if pool.pgp_num is None else pool.pgp_num
     mask = (1 << max(apart - 1, 0).bit_length()) - 1
     folded = np.where((seeds & mask) < apart, seeds & mask, seeds & (mask >> 1))
     if not pool.hashpspool:
         return folded + pool.id
-    return hash2(folded.astype(np.uint32), np.array(pool.id, dtype=np.uint32)).astype(np.int64)
+    return hash_two_words(folded.astype(np.uint32), np.array(pool.id, dtype=np.uint32)).astype(np.int64)

@@ -1,1 +1,1 @@
-"""The decision of one look: from the situation to proposals, plans, steps and holds."""
+"""The decision of one poll: from the situation to proposals, plans, steps and holds."""

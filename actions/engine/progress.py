@@ -1,30 +1,33 @@
-"""A drain under way: how far it is, which OSD is next, how fast, and what its mechanic sends now."""
+"""The progress of a drain: its PG counts, the current OSD, the pace, and the next commands of its mechanic."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
 from predrain.actions.core.capacity import find_lost_pgs
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.held_throttles import explain_unreliable_throttle
 from predrain.actions.core.in_flight import WALKING, Allowance, at_work, in_flight
-from predrain.actions.core.pacing import Pace, Tempo, pace, signal
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.priority import urgent
+from predrain.actions.core.pacing import Pace, Tempo, compute_latency_signal, compute_pace
+from predrain.actions.core.priority import is_drain_urgent
 from predrain.actions.core.situation import Context
-from predrain.actions.core.throttles import unheld
 from predrain.actions.engine.strategies import STRATEGIES
-from predrain.actions.mechanics import affinity, walk
-from predrain.actions.mechanics.batch import CommandBatch
+from predrain.actions.mechanics import primary_affinity
+from predrain.actions.mechanics.drain_steps import pull_back
+from predrain.actions.mechanics.step_batch import CommandBatch
 from predrain.data.drain import Drain, DrainState, Mechanic
 from predrain.data.ids import OsdId
 
 
-def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
-    """The drain with what has arrived counted: a PG has moved once its source is in neither `up` nor `acting`, and
-    is lost when its source went without anybody in its place.
+def update_drain_progress(view: ClusterView, drain: Drain, context: Context) -> Drain:
+    """Return the drain with its progress counted.
+
+    A PG has moved once its source is in neither `up` nor `acting`. A PG is lost if its source is gone and no
+    OSD took its place.
     """
     if not drain.intent.moves_data:
-        return affinity.count_progress(view, drain)
+        return primary_affinity.count_progress(view, drain)
     if drain.plan is None or not view.statistics_known or drain.state is DrainState.CANCELLING:
         return drain
     on_way = {
@@ -47,30 +50,25 @@ def progressed(view: ClusterView, drain: Drain, context: Context) -> Drain:
     return drain if progress == drain.progress else replace(drain, progress=progress)
 
 
-def find_current_osd(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
-    """The OSD of the device that is emptied (or filled) now: one by one, in order; None when all are done."""
-    movement = STRATEGIES[drain.intent].movement
-    return movement.find_current_osd(view, drain, context) if movement is not None else None
-
-
-def paced(
+def pace_drain(
     view: ClusterView, drain: Drain, policy: Policy, context: Context
 ) -> tuple[Drain, Pace, tuple[Pg, ...]]:
-    """The drain with its new budget, the pace, and its PGs on their way. The signal is the worst among the sources
-    and targets of its plan.
+    """Return the drain with its new budget, the pace, and its PGs on their way.
+
+    The signal is the highest latency ratio among the sources and targets of its plan.
     """
     flying = in_flight(drain, context)
     busy = set(drain.osds) | {OsdId(osd) for pg in flying for osd in (*pg.up, *pg.acting)}
     working = at_work(drain)
-    now = pace(
+    now = compute_pace(
         drain.progress.budget,
         len(flying),
-        signal(view, working | busy, busy),
+        compute_latency_signal(view, working | busy, busy),
         policy,
-        urgent=urgent(drain, context.outlooks, policy),
+        urgent=is_drain_urgent(drain, context.outlooks, policy),
         before=drain.progress.asked,
         started=drain.progress.started,
-        why_one=unheld(view, working) or "",
+        why_one=explain_unreliable_throttle(view, working) or "",
         due=context.memory.is_pace_due(drain.id, context.now, policy),
     )
     sent = len({pg.id for pg in flying} - find_lost_pgs(view, drain))  # Ceph rebuilds what is lost
@@ -87,17 +85,17 @@ def next_batch(
     context: Context,
     allowance: Allowance,
 ) -> CommandBatch:
-    """What the drain's mechanic sends next, within the pace and the allowance."""
+    """Return the next commands of the drain's mechanic, within the pace and the allowance."""
     plan, movement = drain.plan, STRATEGIES[drain.intent].movement
     if plan is None or movement is None:
         return CommandBatch(outdated=True)
     if plan.mechanic is Mechanic.REBUILD and view.osds[osd].primary_affinity > 0:
-        return affinity.next_rung(
+        return primary_affinity.next_rung(
             view, osd, 0.0, allowance
-        )  # whatever clients feel: this is what spares them
+        )  # the latency does not matter: this step lowers it
     ratio = "no signal" if now.ratio is None else f"{now.ratio:.2f}x"
     if now.tempo is Tempo.PULL_BACK and plan.mechanic in WALKING and flying:
-        return walk.pull_back(view, drain, context, allowance)
-    if now.holds:
+        return pull_back(view, drain, context, allowance)
+    if now.is_on_hold:
         return CommandBatch(waits_for=f"clients wait {ratio} as long as an hour before: {now.tempo.value}")
     return movement.next_batch(view, drain, plan, osd, now, flying, context, allowance)

@@ -1,4 +1,7 @@
-"""From bad outlooks to proposals: which disks, why, and why not."""
+"""Proposals from bad outlooks and for slow OSDs: the disks to drain, with the reasons for and against.
+
+A slow OSD gets a quarantine at once, and a drain if it stays slow for long.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +10,32 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import chain, count
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import ProposalRefusal, Propose
-from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.decision_answers import DrainProposal, ProposalRefusal
+from predrain.actions.core.drain_policy import Mode, Policy
+from predrain.actions.core.guard_verdicts import Refuse
 from predrain.actions.core.priority import riskiest_first
 from predrain.actions.core.situation import Context
 from predrain.actions.core.state_machine import ENDED
-from predrain.actions.core.verdicts import Refuse
-from predrain.actions.engine.plan import plan
+from predrain.actions.engine.plan_building import plan_drain
 from predrain.actions.guards import AUTOMATIC
-from predrain.actions.guards.belief import mass_suspicion, trust
-from predrain.actions.placement.shared_failure import devices_of
-from predrain.data.drain import Drain, DrainState, Intent, Progress
+from predrain.actions.guards.forecast_guards import check_trust, mass_suspicion
+from predrain.actions.placement.failure_domains import devices_of
+from predrain.data.drain import Drain, DrainState, Intent, NoSuchTarget, Progress
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Status
-from predrain.data.refusal import Refusal as Refused
-
-
-class NoSuchTarget(Refused):
-    """A target that is no OSD of the map and no device under one."""
-
-    def __init__(self, target: str) -> None:
-        super().__init__(
-            f"'{target}' is neither an OSD (osd.N) nor a device of this cluster; "
-            "see `predrain cluster status`"
-        )
+from predrain.data.slow_osd import SlowOsd
 
 
 def osds_of(view: ClusterView, device: DeviceId) -> tuple[OsdId, ...]:
-    """Every OSD that needs a device, for its data, DB or WAL; lowest first."""
+    """Return every OSD that needs a device for its data, DB or WAL, lowest first."""
     return tuple(
         sorted(osd.id for osd in view.osds.values() if osd.device == device or device in osd.shared_devices)
     )
 
 
 def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[OsdId, ...]]:
-    """The device and OSDs that a person's `osd.N` or device id means. Raises NoSuchTarget."""
+    """Return the device and OSDs that a person's `osd.N` or device id names. Raises NoSuchTarget."""
     name = target.strip()
     number = name.removeprefix("osd.")
     if number.isascii() and number.isdigit() and OsdId(int(number)) in view.osds:
@@ -55,8 +48,9 @@ def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[Os
 
 
 def name_drain(osd: OsdId, intent: Intent, now: datetime, taken: Container[str]) -> str:
-    """The id of a new drain: its first OSD and the second in which it is made. Where `taken` has that id, the first
-    free number from 2 on follows.
+    """Return the id of a new drain: its first OSD and its creation time in seconds.
+
+    If `taken` has that id, the first free number from 2 on is appended.
     """
     kind = "-quarantine" if intent is Intent.QUARANTINE else ""
     name = f"osd.{osd}{kind}-{now:%Y%m%d-%H%M%S}"
@@ -64,7 +58,7 @@ def name_drain(osd: OsdId, intent: Intent, now: datetime, taken: Container[str])
     return next(one for one in numbered if one not in taken)
 
 
-def drafted(
+def draft_drain(
     view: ClusterView,
     device: DeviceId | None,
     osds: tuple[OsdId, ...],
@@ -76,7 +70,7 @@ def drafted(
     intent: Intent = Intent.REPLACE,
     spare_reads: bool = False,
 ) -> Drain:
-    """A proposed drain with its plan."""
+    """Return a proposed drain with its plan."""
     drain = Drain(
         id=name_drain(osds[0], intent, context.now, {known.id for known in context.drains}),
         device=device,
@@ -90,7 +84,7 @@ def drafted(
         revision=1,
         spare_reads=spare_reads,
     )
-    made = plan(view, drain, policy, context)
+    made = plan_drain(view, drain, policy, context)
     pgs = len({move.pg for move in made.moves})
     return replace(drain, plan=made, progress=Progress(planned_pgs=pgs, planned_bytes=made.bytes))
 
@@ -98,29 +92,34 @@ def drafted(
 def open_for(
     drains: Iterable[Drain], osds: tuple[OsdId, ...], intent: Intent = Intent.REPLACE
 ) -> Drain | None:
-    """A drain of any of `osds` that has not ended and stands in the way of one of `intent`: a quarantine stands in
-    the way of another one only, for a drain takes it over."""
-    return next((drain for drain in drains if _stands(drain, osds, intent)), None)
+    """Return a drain of any of `osds` that has not ended and blocks a new one of `intent`; None if there is
+    none.
+
+    A quarantine blocks only another quarantine, because a drain takes it over.
+    """
+    return next((drain for drain in drains if _is_blocking_drain(drain, osds, intent)), None)
 
 
-def _stands(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
+def _is_blocking_drain(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
     gives_way = not drain.intent.moves_data and intent.moves_data
-    return not _closed(drain) and bool(set(drain.osds) & set(osds)) and not gives_way
+    return not _is_drain_closed(drain) and bool(set(drain.osds) & set(osds)) and not gives_way
 
 
-def _closed(drain: Drain) -> bool:
-    """Whether nothing of it is to come: it ended, or its disk was filled, of which nothing is to be handed over."""
+def _is_drain_closed(drain: Drain) -> bool:
+    """Return whether the drain has no more steps: it ended, or its disk was filled, which needs no hand-over."""
     return drain.state in ENDED or (drain.intent.fills_osd and drain.state is DrainState.VERIFIED)
 
 
-def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Propose | ProposalRefusal, ...]:
-    """One answer for every disk that serves, is bad or worth a drain by its cost, and has no drain yet; nothing in mode
+def propose_drains(
+    view: ClusterView, policy: Policy, context: Context
+) -> tuple[DrainProposal | ProposalRefusal, ...]:
+    """Return an answer for each serving disk without a drain that is bad or whose drain pays; none in mode
     observe.
     """
     if policy.mode is Mode.OBSERVE or not view.statistics_known:
         return ()
-    by_device = serving(view)
-    answers: list[Propose | ProposalRefusal] = []
+    by_device = find_serving_devices(view)
+    answers: list[DrainProposal | ProposalRefusal] = []
     for device, outlook in sorted(context.outlooks.items()):
         osds, weighed = by_device.get(device, ()), context.weighed.get(device)
         asking = outlook.severity is Status.BAD or (weighed is not None and weighed.cost.pays)
@@ -132,30 +131,31 @@ def proposals(view: ClusterView, policy: Policy, context: Context) -> tuple[Prop
         )
         if weighed is not None:
             reason = f"{reason} {weighed.cost.sentence}"
-        asked = _asked(device, osds, reason, context.now)
-        verdicts = (mass_suspicion(view, asked, policy, context), trust(view, asked, policy, context))
+        asked = _build_candidate_drain(device, osds, reason, context.now)
+        verdicts = (mass_suspicion(view, asked, policy, context), check_trust(view, asked, policy, context))
         refused = tuple(verdict for verdict in verdicts if isinstance(verdict, Refuse))
         if refused:
             answers.append(ProposalRefusal(device, refused))
         else:
-            drain = drafted(view, device, osds, policy, context, asked_by=AUTOMATIC, reason=reason)
-            answers.append(Propose(drain))
+            drain = draft_drain(view, device, osds, policy, context, asked_by=AUTOMATIC, reason=reason)
+            answers.append(DrainProposal(drain))
     return tuple(answers)
 
 
-def idle(view: ClusterView, drains: Iterable[Drain], context: Context) -> bool:
-    """Nothing waits, and no disk serves that is bad or whose drain pays: one that was pulled or has died keeps its
-    outlook for ever.
+def is_engine_idle(view: ClusterView, drains: Iterable[Drain], context: Context) -> bool:
+    """Return whether no drain is open and no serving disk is bad, slow or worth a drain.
+
+    Only disks that serve count, because a disk that was pulled or has died keeps its outlook for ever.
     """
     if any(drain.state not in ENDED for drain in drains):
         return False
     asking = {device for device, outlook in context.outlooks.items() if outlook.severity is Status.BAD}
     asking |= {device for device, disk in context.weighed.items() if disk.cost.pays}
-    return not context.slow.osds and (not asking or asking.isdisjoint(serving(view)))
+    return not context.slow.osds and (not asking or asking.isdisjoint(find_serving_devices(view)))
 
 
-def serving(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
-    """Devices under OSDs that are up and in, each with those OSDs, lowest first."""
+def find_serving_devices(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
+    """Return the devices under OSDs that are up and in, each with those OSDs, lowest first."""
     found: dict[DeviceId, list[OsdId]] = {}
     for osd in view.osds.values():
         for device in devices_of(view, osd.id) if osd.up and osd.reweight > 0 else ():
@@ -168,18 +168,71 @@ def _spoken_for(context: Context, osds: tuple[OsdId, ...], policy: Policy) -> bo
         set(drain.osds) & set(osds)
         and drain.intent.moves_data
         and (
-            not _closed(drain)
+            not _is_drain_closed(drain)
             or (
                 drain.state is DrainState.CANCELLED
                 and drain.cancelled_by
-                and context.now - drain.updated_at < policy.propose_again_after
+                and context.now - drain.updated_at < policy.proposal_cooldown
             )
         )
         for drain in context.drains
     )
 
 
-def _asked(device: DeviceId, osds: tuple[OsdId, ...], reason: str, now: datetime) -> Drain:
+def _build_candidate_drain(device: DeviceId, osds: tuple[OsdId, ...], reason: str, now: datetime) -> Drain:
     return Drain(
         f"osd.{osds[0]}", device, osds, DrainState.PROPOSED, Intent.REPLACE, AUTOMATIC, reason, now, now
     )
+
+
+def propose_for_slow_osds(
+    view: ClusterView, policy: Policy, context: Context
+) -> tuple[DrainProposal | ProposalRefusal, ...]:
+    """Propose a quarantine for each slow OSD without one, and a drain for each OSD that has been slow for
+    long.
+    """
+    if policy.mode is Mode.OBSERVE or not view.statistics_known:
+        return ()
+    answers: list[DrainProposal | ProposalRefusal] = []
+    for osd, slow in sorted(context.slow.osds.items()):
+        if osd not in view.osds or not view.osds[osd].up:
+            continue
+        answers.extend(
+            _draft_proposal(view, osd, slow, intent, policy, context)
+            for intent in (Intent.QUARANTINE, Intent.REPLACE)
+            if _is_wanted(osd, slow, intent, policy, context)
+        )
+    return tuple(answers)
+
+
+def _is_wanted(osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, context: Context) -> bool:
+    if intent is not Intent.QUARANTINE and not (
+        slow.lasting and slow.slow_duration >= policy.slow_drain_after
+    ):
+        return False
+    for drain in context.drains:
+        if osd not in drain.osds:
+            continue
+        same_kind = drain.intent.moves_data == intent.moves_data
+        if drain.state not in ENDED and (same_kind or intent is Intent.QUARANTINE):
+            return False
+        refused = drain.state is DrainState.CANCELLED and drain.cancelled_by and same_kind
+        if refused and context.now - drain.updated_at < policy.proposal_cooldown:
+            return False
+    return True
+
+
+def _draft_proposal(
+    view: ClusterView, osd: OsdId, slow: SlowOsd, intent: Intent, policy: Policy, context: Context
+) -> DrainProposal | ProposalRefusal:
+    device = view.osds[osd].device
+    reason = f"{slow.reason}."
+    if intent is not Intent.QUARANTINE:
+        days = slow.slow_duration.total_seconds() / 86_400
+        reason = (
+            f"{slow.reason}: for {days:.1f} days, limit {policy.slow_drain_after.total_seconds() / 86_400:g}."
+        )
+    drain = draft_drain(
+        view, device, (osd,), policy, context, asked_by=AUTOMATIC, reason=reason, intent=intent
+    )
+    return DrainProposal(replace(drain, spare_reads=intent is not Intent.QUARANTINE))

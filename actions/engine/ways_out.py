@@ -1,7 +1,8 @@
-"""The ways out of a drain that cannot go on by itself: which are open now, and what each of them means.
+"""The ways out of a drain that cannot go on by itself: which ones are open now, and what each one means.
 
-A way is offered to a drain that has been held for the same reasons for `policy.ways_out_after`, or at once where only a
-person can help: a cancel whose data has no room to go back, and a cancel that broke.
+A way out is offered to a drain that has been held for the same reasons for `policy.ways_out_after`. It is
+offered at once if only a person can help: the data of a cancel has no capacity to go back to, or a cancel
+failed.
 """
 
 from __future__ import annotations
@@ -9,20 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import OsdCapacity, promised_by_others, remaining, returning, room
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.capacity import (
+    OsdCapacity,
+    compute_osd_capacity,
+    list_remaining_moves,
+    list_returning_moves,
+    promised_by_others,
+)
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.in_flight import WALKING
-from predrain.actions.core.policy import Policy
 from predrain.actions.core.situation import Context
-from predrain.actions.core.state_machine import Event, can
-from predrain.actions.mechanics.batch import bound_for
+from predrain.actions.core.state_machine import Event, can_take_event
 from predrain.actions.mechanics.desired_upmaps import find_stray_upmaps
-from predrain.actions.placement.failure_domains import applied
-from predrain.actions.placement.shared_failure import slot_reused
-from predrain.actions.placement.what_if import placed
-from predrain.actions.planning.diff import in_units
+from predrain.actions.mechanics.step_batch import bound_for
+from predrain.actions.placement.failure_domains import apply_upmap_pairs, slot_reused
+from predrain.actions.placement.what_if import compute_up_sets
 from predrain.data.drain import Drain, DrainState, Intent, Move
+from predrain.data.hold_reason import HoldReason
 from predrain.data.ids import OsdId
+from predrain.data.messages import format_size
 from predrain.data.refusal import Refusal
 from predrain.data.way_out import OpenWayOut, WayOut
 
@@ -50,23 +57,23 @@ _STANDS_STILL = frozenset(
         DrainState.CANCELLING,
     }
 )
-_STOPPED = frozenset({"halt", "lease"})
-"""Nothing may be sent at all: no way out would lead on."""
-_PASSING = frozenset({"window", "budget"})
-"""Holds that are meant to last for hours, and end by themselves."""
+_STOPPED = frozenset({HoldReason.HALT, HoldReason.LEASE, HoldReason.UNREACHABLE})
+"""Reasons to send no command at all; no way out would help."""
+_PASSING = frozenset({HoldReason.WINDOW, HoldReason.BUDGET})
+"""Reasons for holds that are meant to last for hours and end by themselves."""
 
 
 def list_ways_out(
     view: ClusterView, drain: Drain, policy: Policy, context: Context
 ) -> tuple[OpenWayOut, ...]:
-    """The ways out that are open to the drain now; none while it goes on, or will go on by itself."""
+    """Return the ways out that are open to the drain now; none while it goes on or will go on by itself."""
     if not _needs_person(drain, policy, context.now):
         return ()
     osds = _name_osds(drain.osds)
     missing = find_missing_room(view, drain, policy, context)
     found: list[OpenWayOut] = []
     if missing:
-        each = " and ".join(f"{in_units(size)} on osd.{osd}" for osd, size in sorted(missing.items())[:3])
+        each = " and ".join(f"{format_size(size)} on osd.{osd}" for osd, size in sorted(missing.items())[:3])
         more = f" and room on {len(missing) - 3} more OSDs" if len(missing) > 3 else ""
         found.append(
             OpenWayOut(
@@ -75,7 +82,9 @@ def list_ways_out(
             )
         )
     if _comes_back(drain):
-        computed = "plan" not in drain.held_for  # else the rest of the disk could not be planned either
+        computed = (
+            HoldReason.PLAN not in drain.held_for
+        )  # else the rest of the disk could not be planned either
         if computed and drain.intent.moves_data and not slot_reused(view, drain):
             found.append(
                 OpenWayOut(
@@ -91,14 +100,16 @@ def list_ways_out(
             )
         )
         return tuple(found)
-    if can(drain, Event.CHOOSE_TARGETS) and (troubled := find_troubled_targets(view, drain, policy, context)):
+    if can_take_event(drain, Event.CHOOSE_TARGETS) and (
+        troubled := find_troubled_targets(view, drain, policy, context)
+    ):
         found.append(
             OpenWayOut(
                 WayOut.CHOOSE_OTHER_TARGETS,
-                f"Plan anew without {_name_osds(troubled)}, for as long as this drain lasts.",
+                f"Plan again without {_name_osds(troubled)}, for as long as this drain lasts.",
             )
         )
-    if can(drain, Event.CANCEL):
+    if can_take_event(drain, Event.CANCEL):
         found.append(
             OpenWayOut(
                 WayOut.CANCEL,
@@ -111,24 +122,28 @@ def list_ways_out(
 def find_troubled_targets(
     view: ClusterView, drain: Drain, policy: Policy, context: Context
 ) -> tuple[OsdId, ...]:
-    """Targets that the drain waits for in vain: gone, down, out, of unknown size, or with no room for what is to come.
-    Only a drain that goes PG by PG can choose others.
+    """Find the targets that cannot take the drain's data: gone, down, out, of unknown size, or too full for
+    it.
+
+    Only a drain by single PGs can choose other targets.
     """
     if drain.plan is None or drain.plan.mechanic not in WALKING or drain.intent.fills_osd:
         return ()
-    moves = remaining(view, drain)
-    full = room(context.survey, policy, (*moves, *promised_by_others(context, view, drain)))
+    moves = list_remaining_moves(view, drain)
+    full = compute_osd_capacity(context.survey, policy, (*moves, *promised_by_others(context, view, drain)))
     targets = {move.target for move in moves} or _list_stray_targets(view, drain, context, full)
     return tuple(sorted(target for target in targets if not _takes_data(view, target, full)))
 
 
 def find_missing_room(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> dict[OsdId, int]:
-    """The bytes that are missing on each OSD for all that the drain has still to send there, or to bring back."""
-    moves: tuple[Move, ...] = (returning if _comes_back(drain) else remaining)(view, drain)
+    """Return the bytes that each OSD lacks for all data that the drain must still send there or bring back."""
+    moves: tuple[Move, ...] = (list_returning_moves if _comes_back(drain) else list_remaining_moves)(
+        view, drain
+    )
     coming: Counter[OsdId] = Counter()
     for move in moves:
         coming[move.target] += move.bytes
-    free = room(context.survey, policy, promised_by_others(context, view, drain))
+    free = compute_osd_capacity(context.survey, policy, promised_by_others(context, view, drain))
     missing: dict[OsdId, int] = {}
     for target, size in coming.items():
         full, known = free.fullness(target, size), view.osds.get(target)
@@ -147,7 +162,7 @@ def _needs_person(drain: Drain, policy: Policy, now: datetime) -> bool:
     held_for = set(drain.held_for)
     if held_for & _STOPPED or held_for <= _PASSING:
         return False
-    no_room_back = drain.state is DrainState.CANCELLING and "space" in held_for
+    no_room_back = drain.state is DrainState.CANCELLING and HoldReason.SPACE in held_for
     return no_room_back or now - drain.held_since >= policy.ways_out_after
 
 
@@ -156,15 +171,17 @@ def _comes_back(drain: Drain) -> bool:
 
 
 def _list_stray_targets(view: ClusterView, drain: Drain, context: Context, full: OsdCapacity) -> set[OsdId]:
-    """Where PGs go when an emptied drain gives back upmaps that are not wanted any more."""
+    """Return the OSDs that PGs go to when an emptied drain gives back upmap items that are not wanted any
+    more.
+    """
     if drain.intent is not Intent.REPLACE:
         return set()
     strays = find_stray_upmaps(view, drain, context, full)
-    raw = placed(view, (), strays, pinned=False)
+    raw = compute_up_sets(view, (), strays, pinned=False)
     return {
         osd
         for pg, pairs in strays.items()
-        for osd, _ in bound_for(view, view.pgs[pg], applied(raw[pg], pairs))
+        for osd, _ in bound_for(view, view.pgs[pg], apply_upmap_pairs(raw[pg], pairs))
     }
 
 

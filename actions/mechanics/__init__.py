@@ -1,3 +1,4 @@
-"""Mechanics: how data leaves an OSD, one small batch a look. In: view, drain, what may start. Out:
-commands.
+"""Mechanics: the ways in which data leaves an OSD, one small batch in each poll.
+
+In: view, drain, the PGs that may start. Out: commands.
 """

@@ -1,70 +1,52 @@
-"""Failure domains of a CRUSH rule, and what `pg-upmap-items` makes of a raw mapping.
+"""The failure domains of a CRUSH rule, the effect of `pg-upmap-items` on a raw mapping, and OSDs that fail together
+because their DB or WAL is on one shared device.
 
-Pure functions over `CrushMap`; placement itself is `actions.crush.place`.
+All functions are pure functions; placement itself is `actions.crush.pg_placement`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.map import ITEM_NONE, CrushMap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush.crush_map import ITEM_NONE, CrushMap
 from predrain.actions.crush.pool import Pool
+from predrain.actions.crush.upmap_check import list_take_steps
+from predrain.data.drain import Drain, Move
+from predrain.data.ids import DeviceId, OsdId, PgId
 
 Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class UpmapCheck:
-    """The sets of OSDs to which the mon keeps an upmap, for the rule of one pool.
-
-    `members`: the OSDs under the rule's `take`s. `limits`: for each choose step, the bucket of the step's type above
-    each OSD, and how many of these buckets a set may have; None where each member needs a bucket of its own.
-
-    Source: OSDMap::check_pg_upmaps, CrushWrapper::verify_upmap.
-    """
-
-    members: frozenset[int]
-    limits: tuple[tuple[dict[int, int], int | None], ...]
-
-    def keeps_upmap(self, osds: Sequence[int]) -> bool:
-        """Whether the mon keeps an upmap after which a PG has these members (`ITEM_NONE`: no OSD)."""
-        if not self.members.issuperset(osds) or len(set(osds)) != len(osds):
-            return False
-        for above, most in self.limits:
-            buckets = [above[osd] for osd in osds if osd in above]
-            if len(set(buckets)) < len(buckets) if most is None else len(set(buckets)) > most:
-                return False
-        return True
-
-
-@dataclass(frozen=True, slots=True)
 class Domains:
-    """Where a rule may put a shard: each OSD under the rule's `take`, with what must stay as it is when
-    one moves.
+    """The places where a rule may put a shard: each OSD under the rule's `take`, and the buckets that a move
+    must keep.
 
-    `leaf` is the bucket of the rule's last type above an OSD; `share` shards may lie in one of them, and `spread` of
-    them hold shards. `branch` is the `take` with the buckets of types chosen before (a rule of two racks times two
-    hosts: a shard that stays in its rack is always legal; one that stays under its `take` stays in its root and device
-    class).
+    `leaf` is the bucket of the rule's last type above an OSD. Each bucket may hold `share` shards, and
+    `spread` of the buckets hold shards. `branch` is the `take` with the buckets of the types chosen before.
+    For example, with a rule of two racks times two hosts, a shard that stays in its rack is always legal. A
+    shard that stays under its `take` stays in its root and device class.
     """
 
     leaf: dict[int, int]
     branch: dict[int, tuple[int, ...]]
     parted: bool
-    """No OSD lies under two of the rule's `take`s; where one does, no other target is sought than CRUSH's own."""
+    """True if no OSD is under two of the rule's `take`s. Otherwise only CRUSH's own target is considered."""
     share: int
     spread: int
     most: dict[int, int]
-    """How many members the rule puts into one branch, by the branch's `take`."""
+    """The number of members that the rule puts into one branch, by the branch's `take`."""
 
-    def legal(self, members: Sequence[int]) -> bool:
-        """No hole, no OSD twice, no failure domain with more members than the rule puts there, not more domains than it
-        chooses, and not more members in a branch than the rule puts there. The mon lets a branch have more
-        (`UpmapCheck`); predrain does not, so that a site of a stretched cluster keeps its copies.
+    def is_legal(self, members: Sequence[int]) -> bool:
+        """Return whether the rule could have chosen these members.
+
+        No member is missing or repeated. No failure domain and no branch has more members than the rule puts
+        there, and there are no more domains than it chooses. The mon lets a bucket of a choose step have more
+        (`UpmapCheck`); predrain does not, so that a rack keeps its copies.
         """
         places = Counter(self.leaf.get(osd) for osd in members)
         if None in places:
@@ -77,8 +59,8 @@ class Domains:
             and (not self.parted or all(held <= self.most[branch[0]] for branch, held in branches.items()))
         )
 
-    def instead(self, members: Sequence[int], source: int) -> Iterator[int]:
-        """OSDs that may legally take the place of `source` among `members`, in its own branch."""
+    def list_substitutes(self, members: Sequence[int], source: int) -> Iterator[int]:
+        """Yield OSDs that may legally replace `source` among `members`, in its own branch."""
         if source not in self.leaf:
             return
         others = [osd for osd in members if osd != source]
@@ -91,8 +73,8 @@ class Domains:
                 yield osd
 
 
-def domains(crush: CrushMap, pool: Pool) -> Domains:
-    """The failure domains of the pool's rule, from one walk down the tree under each of its `take`s.
+def find_failure_domains(crush: CrushMap, pool: Pool) -> Domains:
+    """Find the failure domains of the pool's rule, by one walk down the tree under each of its `take`s.
 
     OSDs that are chosen after a bucket (three hosts, then two OSDs of each) share that bucket.
     """
@@ -100,7 +82,7 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
     branch: dict[int, tuple[int, ...]] = {}
     shares: list[int] = []
     spread, parted = pool.size, True
-    takes = _takes(crush, pool)
+    takes = list_take_steps(crush, pool)
     most: Counter[int] = Counter()
     for take, chosen in takes:
         most[take] += _count_in_branch(chosen)
@@ -130,54 +112,23 @@ def domains(crush: CrushMap, pool: Pool) -> Domains:
     return Domains(leaf, branch, parted, min(shares, default=1), spread, dict(most))
 
 
-def find_upmap_check(crush: CrushMap, pool: Pool) -> UpmapCheck:
-    """The mon's check of upmaps under the rule of `pool`, from one walk down the tree under its `take`s."""
-    limits: list[tuple[str, dict[int, int], int | None]] = []
-    for step in crush.rules[pool.rule].steps:
-        if step.op.startswith("choose") and step.type != "osd":
-            most = step.num if step.num > 0 else pool.size + step.num
-            limits.append((step.type, {}, None if step.op.startswith("chooseleaf") else most))
-    members: set[int] = set()
-    for take in {take for take, _ in _takes(crush, pool)}:
-        stack: list[tuple[int, dict[str, int]]] = [(take, {})]
-        while stack:
-            item, above = stack.pop()
-            if item < 0:
-                bucket = crush.buckets[item]
-                stack.extend((child, {**above, bucket.type: item}) for child in bucket.items)
-                continue
-            members.add(item)
-            for type_, buckets, _ in limits:
-                if type_ in above:
-                    buckets[item] = above[type_]
-    return UpmapCheck(frozenset(members), tuple((buckets, most) for _, buckets, most in limits))
-
-
 def _count_in_branch(chosen: list[tuple[str, int]]) -> int:
-    """How many members come under one bucket of the last type but one, or under the `take` where there is none."""
+    """Return the number of members under one bucket of the last type but one, or under the `take` if there is
+    none.
+    """
     nums = [num for _, num in chosen]
     return prod(nums[-2:] if len(nums) > 1 and chosen[-1][0] == "osd" else nums[-1:])
 
 
-def _takes(crush: CrushMap, pool: Pool) -> list[tuple[int, list[tuple[str, int]]]]:
-    """Each `take` of the pool's rule, with the types chosen below it and how many of each."""
-    takes: list[tuple[int, list[tuple[str, int]]]] = []
-    for step in crush.rules[pool.rule].steps:
-        if step.op == "take":
-            takes.append((step.item, []))
-        elif step.op.startswith("choose") and takes:
-            takes[-1][1].append((step.type, step.num if step.num > 0 else pool.size + step.num))
-    return takes
-
-
 def has_both_osds(view: ClusterView, pair: tuple[int, int]) -> bool:
-    """Whether both OSDs of a pair are in the map."""
+    """Return whether both OSDs of a pair are in the map."""
     return all(osd in view.osds or osd == ITEM_NONE for osd in pair)
 
 
-def applied(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:
-    """`up` as the map makes it of a raw mapping: each pair replaces its first, unless its second is
-    there already.
+def apply_upmap_pairs(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:
+    """Return `up` as the map derives it from a raw mapping.
+
+    Each pair replaces its first OSD by its second, unless the second is already a member.
     """
     members = list(raw)
     for old, new in pairs:
@@ -186,9 +137,10 @@ def applied(raw: tuple[int, ...], pairs: Pairs) -> tuple[int, ...]:
     return tuple(members)
 
 
-def comers(have: tuple[int, ...], want: tuple[int, ...], *, ordered: bool) -> tuple[int, ...]:
-    """OSDs that must take in a shard to get from `have` to `want`: of an erasure pool (`ordered`) also those that hold
-    another shard of the same PG already.
+def list_incoming_osds(have: tuple[int, ...], want: tuple[int, ...], *, ordered: bool) -> tuple[int, ...]:
+    """Return the OSDs that must receive a shard to get from `have` to `want`.
+
+    In an erasure pool (`ordered`) an OSD that holds another shard of the same PG must receive one too.
     """
     if ordered and len(have) == len(want):
         return tuple(new for old, new in zip(have, want, strict=True) if new not in (old, ITEM_NONE))
@@ -196,11 +148,11 @@ def comers(have: tuple[int, ...], want: tuple[int, ...], *, ordered: bool) -> tu
 
 
 def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, ordered: bool) -> Pairs | None:
-    """The whole list of pairs that turns `raw` into `want`; None when upmaps cannot express it.
+    """Return the whole list of pairs that turns `raw` into `want`; None if upmap items cannot express it.
 
-    Standing pairs that still serve are kept first. `ordered` (erasure pools): each position must come out
-    right, and an OSD that changes its position leaves the one before it comes to the other; otherwise the set is
-    enough, and each leaver is paired with a comer.
+    Present pairs that still serve are kept first. ordered (erasure pools): each position must be right, and
+    an OSD that changes its position leaves the old one before it enters the new one. Otherwise the set is
+    enough, and each leaving OSD is paired with an incoming one.
     """
     if ordered:
         pairs = _in_turn(
@@ -210,7 +162,7 @@ def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, o
                 if old != new and ITEM_NONE not in (old, new)
             ]
         )
-        return pairs if applied(raw, pairs) == want else None
+        return pairs if apply_upmap_pairs(raw, pairs) == want else None
     leavers = [osd for osd in raw if osd not in want]
     comers = [osd for osd in want if osd not in raw]
     if len(leavers) != len(comers) or ITEM_NONE in leavers or ITEM_NONE in comers:
@@ -222,9 +174,85 @@ def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, o
 
 
 def _in_turn(pairs: list[tuple[int, int]]) -> Pairs:
-    """The pairs so that each comes after the one that makes room for it; members of a ring stay as they are."""
+    """Order the pairs so that each comes after the pair that frees its target; pairs in a ring are left as
+    they are.
+    """
     done: list[tuple[int, int]] = []
     while ready := [pair for pair in pairs if pair[1] not in {old for old, _ in pairs}]:
         done.extend(ready)
         pairs = [pair for pair in pairs if pair not in ready]
     return (*done, *pairs)
+
+
+Fates = Mapping[OsdId, tuple[DeviceId, ...]]
+
+
+def devices_of(view: ClusterView, osd: OsdId) -> tuple[DeviceId, ...]:
+    """Return every device that the OSD needs, its own first."""
+    found = view.osds[osd]
+    return (*((found.device,) if found.device is not None else ()), *found.shared_devices)
+
+
+def slot_reused(view: ClusterView, drain: Drain) -> bool:
+    """Return whether another device is in the slot of the device that this drain is for."""
+    if drain.device is None:
+        return False
+    known = [osd for id_ in drain.osds if (osd := view.osds.get(id_)) is not None]
+    devices = {device for osd in known for device in devices_of(view, osd.id)}
+    return bool(known) and all(osd.device is not None for osd in known) and drain.device not in devices
+
+
+def list_disks_in_use(view: ClusterView, drain: Drain) -> tuple[OsdId, ...]:
+    """Return OSDs of an emptied drain that are up and in on the disk that was emptied; empty for a fill."""
+    if drain.device is None or not drain.intent.empties_osd:
+        return ()
+    known = [osd for id_ in drain.osds if (osd := view.osds.get(id_)) is not None]
+    return tuple(
+        osd.id for osd in known if osd.up and osd.reweight > 0.0 and drain.device in devices_of(view, osd.id)
+    )
+
+
+def find_shared_devices(view: ClusterView) -> Fates:
+    """Return the shared devices of each OSD that has any."""
+    return {osd.id: osd.shared_devices for osd in view.osds.values() if osd.shared_devices}
+
+
+def find_crowded_device(
+    shared: Fates, now: Collection[int], want: Collection[int]
+) -> tuple[DeviceId, int] | None:
+    """Return a shared device under more members of `want` than of `now`, and under more than one, with the
+    number.
+
+    Return None if there is no such device.
+    """
+    if not shared:
+        return None
+    before, after = _count_device_members(shared, now), _count_device_members(shared, want)
+    worse = [(members, device) for device, members in after.items() if members > max(1, before[device])]
+    if not worse:
+        return None
+    members, device = max(worse)
+    return device, members
+
+
+def find_endangered_pg(view: ClusterView, moves: Iterable[Move]) -> tuple[PgId, DeviceId, int] | None:
+    """Return a PG that these moves would put on one shared device so that its death leaves fewer than
+    `min_size` members.
+    """
+    shared = find_shared_devices(view)
+    if not shared:
+        return None
+    want: dict[PgId, tuple[int, ...]] = {}
+    for move in moves:
+        if move.pg in view.pgs:
+            up = want.get(move.pg, view.pgs[move.pg].up)
+            want[move.pg] = tuple(int(move.target) if osd == move.source else osd for osd in up)
+    for id_, up in want.items():
+        found = find_crowded_device(shared, view.pgs[id_].up, up)
+        if found and len(set(up)) - found[1] < view.pools[view.pgs[id_].pool].min_size:
+            return id_, *found
+    return None
+
+
+def _count_device_members(shared: Fates, members: Collection[int]) -> Counter[DeviceId]:
+    return Counter(device for osd in members for device in shared.get(OsdId(osd), ()))

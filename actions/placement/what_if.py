@@ -1,15 +1,22 @@
-"""What the map would make of a change, computed beforehand; and whether the map under a plan is still the same."""
+"""Computes the effect of a change on the map beforehand, and detects changes of the map under a plan.
+
+The mon drops an upmap item that would put two shards of a PG into one failure domain. It does so seconds after the PG
+has peered with the item, and another OSD than computed is filled. Such items are therefore found beforehand
+(`find_void_upmaps`) and removed before the weight change that makes them void.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.choose import CannotPlace
-from predrain.actions.crush.map import CrushMap
-from predrain.actions.crush.place import place
-from predrain.actions.crush.reweigh import find_bounds, with_crush_weight
-from predrain.actions.crush.stirred import KnownMembers, stirred
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush.affected_pgs import KnownMembers, find_affected_pgs
+from predrain.actions.crush.crush_map import CrushMap
+from predrain.actions.crush.crush_reweight import find_bounds, with_crush_weight
+from predrain.actions.crush.crush_rules import CannotPlace
+from predrain.actions.crush.pg_placement import place_pgs
+from predrain.actions.crush.upmap_check import find_upmap_check
+from predrain.actions.placement.failure_domains import Pairs, apply_upmap_pairs
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId, PgId
 
@@ -23,7 +30,7 @@ _BEFORE_LUMINOUS = frozenset(
 )
 
 
-def placed(
+def compute_up_sets(
     view: ClusterView,
     out: Collection[OsdId] = (),
     only: Collection[PgId] | None = None,
@@ -32,10 +39,10 @@ def placed(
     weights: Mapping[OsdId, float] | None = None,
     crush: CrushMap | None = None,
 ) -> dict[PgId, tuple[int, ...]]:
-    """`up` of `only` (None: of every PG) as the view's map would make it with `out` at override 0.
+    """Compute `up` of `only` (None: of every PG) on the view's map with the OSDs `out` at override 0.
 
-    weights: other overrides in force. crush: another tree. pinned=False: what CRUSH itself says, before upmaps,
-    primary affinity and OSDs that are down.
+    `weights`: other overrides. `crush`: another tree. `pinned=False`: CRUSH's raw choice, before upmap items,
+    primary affinity and down OSDs. Raises CannotPlace.
     """
     if only is not None and not only:
         return {}
@@ -44,24 +51,26 @@ def placed(
     reweights.update(dict.fromkeys(out, 0.0))
     tree = crush if crush is not None else view.crush
     if not pinned:
-        return place(tree, view.pools, reweights, {}, frozenset(), only)
+        return place_pgs(tree, view.pools, reweights, {}, frozenset(), only)
     down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
     affinities = {osd.id: osd.primary_affinity for osd in view.osds.values() if osd.primary_affinity < 1.0}
-    return place(tree, view.pools, reweights, view.upmap_items, down, only, affinities)
+    return place_pgs(tree, view.pools, reweights, view.upmap_items, down, only, affinities)
 
 
 def compute_present_up(view: ClusterView, pgs: Collection[PgId]) -> Placement:
-    """`up` of `pgs` by the view's own map, which may be newer than what the PGs last reported; their reports where the
-    map cannot be computed. A step changes a PG if its `up` after the step differs from this one.
+    """Compute `up` of `pgs` by the view's map, which may be newer than the PGs' reports.
+
+    If the map cannot be computed, the result is `up` as reported. A step changes a PG if its `up` after the
+    step differs from this one.
     """
     try:
-        return placed(view, (), pgs)
+        return compute_up_sets(view, (), pgs)
     except CannotPlace:
         return {pg: view.pgs[pg].up for pg in pgs}
 
 
-def weighed(view: ClusterView, weights: Mapping[OsdId, float]) -> CrushMap:
-    """The view's CRUSH map with other weights of some OSDs."""
+def apply_crush_weights(view: ClusterView, weights: Mapping[OsdId, float]) -> CrushMap:
+    """Return the view's CRUSH map with other weights of some OSDs."""
     crush = view.crush
     for osd, weight in weights.items():
         crush = with_crush_weight(crush, osd, weight)
@@ -74,25 +83,29 @@ def stirred_by(
     highest: Mapping[OsdId, float],
     restless: Collection[PgId] | None = None,
 ) -> frozenset[PgId]:
-    """PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0, either way.
+    """Return PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0,
+    either way.
 
-    restless: PGs that are not at rest (`Survey.restless`). The `up` of every other PG is taken for what the map says,
-    which saves most of the work while no weight is above that of the view. None: no `up` is relied on.
+    `restless`: PGs that are not at rest (`Survey.restless`). The `up` of every other PG is taken as the map's
+    result, which saves most of the work as long as no weight is above that of the view. None: no `up` is
+    used. Raises CannotPlace.
     """
     top = {osd: max(view.osds[osd].crush_weight, highest.get(osd, 0.0)) for osd in osds}
     reweights = {osd.id: osd.reweight for osd in view.osds.values()}
-    lowest, most = weighed(view, dict.fromkeys(osds, 0.0)), weighed(view, top)
+    lowest, most = apply_crush_weights(view, dict.fromkeys(osds, 0.0)), apply_crush_weights(view, top)
     known = None
-    if view.crush.choose_args:  # their own weights may lie above those of the way, at some positions
+    if view.crush.choose_args:  # the weights of the sets may be outside the range, at some positions
         lowest, most = find_bounds([view.crush, most, lowest])
     elif restless is not None and most == view.crush and not view.has_full_upmaps:
         down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
         known = KnownMembers(_list_members(view, restless), down)
-    return stirred(most, lowest, view.pools, reweights, known) & view.pgs.keys()
+    return find_affected_pgs(most, lowest, view.pools, reweights, known) & view.pgs.keys()
 
 
 def _list_members(view: ClusterView, restless: Collection[PgId]) -> dict[PgId, tuple[int, ...]]:
-    """OSDs among which CRUSH's own choice is for each PG at rest: its `up`, and what its pairs may have replaced."""
+    """Return, for each PG at rest, OSDs that include CRUSH's own choice: its `up` and the sources of its
+    pairs.
+    """
     found = {id_: pg.up for id_, pg in view.pgs.items() if id_ not in restless}
     for id_, pairs in view.upmap_items.items():
         if id_ in found:
@@ -101,12 +114,12 @@ def _list_members(view: ClusterView, restless: Collection[PgId]) -> dict[PgId, t
 
 
 def can_upmap(view: ClusterView) -> bool:
-    """Whether clients and map allow `pg-upmap-items` (never set by us)."""
+    """Return whether clients and map allow `pg-upmap-items` (predrain never changes that)."""
     return not why_no_upmap(view)
 
 
 def why_no_upmap(view: ClusterView) -> str:
-    """What forbids `pg-upmap-items`; empty when nothing does."""
+    """Return what forbids `pg-upmap-items`; empty if nothing does."""
     if view.has_full_upmaps:
         return "full pg_upmap entries stand"
     if view.require_min_compat_client in _BEFORE_LUMINOUS:
@@ -114,18 +127,13 @@ def why_no_upmap(view: ClusterView) -> str:
     return ""
 
 
-def why_no_crush_weight(view: ClusterView) -> str:
-    """What forbids a change of CRUSH weights, as a sentence without its end; empty when nothing does."""
-    if not view.crush.choose_args:
-        return ""
-    return (
-        "The CRUSH map has weight-sets (choose_args), and a change of a CRUSH weight also overwrites weights in them, "
-        "which predrain does not give back"
-    )
+def has_weight_sets(view: ClusterView) -> bool:
+    """Return whether the map has weight-sets (`data.messages.WEIGHT_SETS`), so that CRUSH weights are not changed."""
+    return bool(view.crush.choose_args)
 
 
-def fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> int:
-    """Changes whenever the map under a plan does, except by what drains themselves set."""
+def compute_map_fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> int:
+    """Return a number that changes whenever the map under a plan does, except by what drains themselves set."""
     leaving = draining | set(drain.osds)
     osds = tuple(
         (
@@ -139,3 +147,44 @@ def fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> 
     pools = tuple((pool.id, pool.pg_num, pool.pgp_num, pool.size, pool.rule) for pool in view.pools.values())
     sets = tuple((key, *args.items()) for key, args in view.crush.choose_args.items())
     return hash((osds, pools, leaving, view.has_full_upmaps, sets, can_upmap(view)))
+
+
+def find_void_upmaps(view: ClusterView, after: Placement) -> frozenset[PgId]:
+    """Return the PGs of `after` whose present upmap items the mon would drop. Source:
+    CrushWrapper::verify_upmap.
+    """
+    return _find_rejected_upmaps(view, {pg: up for pg, up in after.items() if view.upmap_items.get(pg)})
+
+
+def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId, Pairs]:
+    """Return the pairs of `pins` that the mon would keep for each PG if they were set now.
+
+    If the map cannot be computed, all pairs are returned. The mon drops a pair if CRUSH does not choose its
+    source, or if its target is out. It drops all pairs of a PG if the set would break the rule, or would have
+    a member without CRUSH weight. Source: OSDMap::check_pg_upmaps; recorded on Pacific.
+    """
+    asked = {pg: pairs for pg, pairs in pins.items() if pairs and pg in view.pgs}
+    try:
+        raw = compute_up_sets(view, (), asked, pinned=False)
+    except CannotPlace:
+        return dict(pins)
+    inside = {osd.id for osd in view.osds.values() if osd.reweight > 0}
+    weightless = {osd.id for osd in view.osds.values() if osd.crush_weight <= 0}
+    kept = dict(pins)
+    standing: dict[PgId, Pairs] = {}
+    for pg, pairs in asked.items():
+        standing[pg] = tuple(pair for pair in pairs if pair[1] in inside)
+        kept[pg] = tuple(pair for pair in standing[pg] if pair[0] in raw[pg])
+    after = {pg: apply_upmap_pairs(raw[pg], pairs) for pg, pairs in standing.items()}
+    against = _find_rejected_upmaps(view, after)
+    for pg, members in after.items():
+        if pg in against or not weightless.isdisjoint(members):
+            kept[pg] = ()
+    return kept
+
+
+def _find_rejected_upmaps(view: ClusterView, after: Placement) -> frozenset[PgId]:
+    checks = {
+        pool: find_upmap_check(view.crush, view.pools[pool]) for pool in {view.pgs[pg].pool for pg in after}
+    }
+    return frozenset(pg for pg, up in after.items() if not checks[view.pgs[pg].pool].keeps_upmap(up))

@@ -1,4 +1,5 @@
-"""planning: the parts of a plan. Routes of single PGs, the way inside a host, figures, and the plan as a diff.
+"""The parts of a plan: routes of single PGs, the way inside a host, figures, and the plan as a diff.
 
-In: a view, a drain, policy, context. Out: `data.drain.Plan` values, made by `engine.plan`. Nothing here moves.
+In: a view, a drain, policy, context. Out: `data.drain.Plan` values, made by `engine.plan`. This package moves
+nothing.
 """

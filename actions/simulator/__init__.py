@@ -1,22 +1,23 @@
-"""A Ceph cluster in memory: deterministic, on its own time, with the faults that real ones were seen to have.
+"""A deterministic Ceph cluster in memory, on its own time, with the faults that were seen on real clusters.
 
-In: a `ClusterSpec` and a seed, then commands through the port, faults as calls, and `advance(seconds)`.
-Out: views as a real cluster would give them (late, empty or wrong at times), `truth()` for checkers,
-`client()` for what users feel. Placement is real CRUSH; peering, backfill with reservations, fullness, pins
-and statistics follow what was measured on real clusters, splits and merges of PGs what Ceph's sources say.
-It does not model: writes that fill the cluster, scrubs, more than one monitor.
+In: a `ClusterSpec` and a seed, then commands through the port, faults as calls, and `advance(seconds)`. Out:
+views as a real cluster would give them (late, empty or wrong at times), `truth()` for checkers, and
+`take_client_load()` for the latency that users see. Placement is real CRUSH. Peering, backfill with
+reservations, fullness, upmap items, splits and merges of PGs, and statistics follow measurements on real
+clusters; docs/explanation/simulator.md lists those that are recorded. Writes that fill the cluster, scrubs,
+and more than one monitor are not modelled.
 """
 
-from predrain.actions.simulator.client import ClientLoad
-from predrain.actions.simulator.cluster import ClusterTruth, SimulatedCluster
-from predrain.actions.simulator.pg import PgTruth
-from predrain.actions.simulator.spec import (
+from predrain.actions.simulator.client_load import ClientLoad
+from predrain.actions.simulator.cluster_spec import (
     ClusterSpec,
     OsdSpec,
     Physics,
     PoolSpec,
     crush_tree,
 )
+from predrain.actions.simulator.simulated_cluster import ClusterTruth, SimulatedCluster
+from predrain.actions.simulator.simulated_pg import PgTruth
 
 __all__ = [
     "ClientLoad",

@@ -1,26 +1,26 @@
-"""The mgr's upmap balancer as it gets in a drain's way: it counts PGs and ignores override reweights."""
+"""The mgr's upmap balancer, which works against a drain: it counts PGs and ignores override reweights."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.simulator.osdmap import OsdMap
+from predrain.actions.crush.crush_map import ITEM_NONE
+from predrain.actions.simulator.simulated_osdmap import OsdMap
 from predrain.data.ids import PgId
 
 _DEVIATION = 5
 _PER_ROUND = 2
 
 
-def refill(
+def compute_balancer_upmaps(
     osdmap: OsdMap, ups: Iterable[tuple[int, tuple[int, ...]]]
 ) -> list[tuple[PgId, tuple[tuple[int, int], ...]]]:
-    """The pins of one round: (PG, whole new list). Empty when no OSD is more than five PGs from its share.
+    """Return the upmap items of one round: (PG, whole new list).
 
-    ups: (index, `up`) of every PG. An OSD counts by its CRUSH weight as long as its override is above 0, so
-    one that was partly reweighted looks too empty and is filled again (seen on real clusters: 10 > 12 > 14
-    PGs in 3 rounds).
+    The list is empty if no OSD is more than five PGs from its share. ups: (index, `up`) of every PG. An OSD
+    counts by its CRUSH weight as long as its override is above 0. A partly reweighted OSD therefore looks too
+    empty and is filled again (seen on real clusters: 10 > 12 > 14 PGs in 3 rounds).
     """
     held: Counter[int] = Counter()
     by_osd: dict[int, list[tuple[int, tuple[int, ...]]]] = {}

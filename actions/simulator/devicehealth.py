@@ -1,7 +1,8 @@
-"""The mgr's devicehealth: it keeps published life expectancies, and with `self_heal` outs a disk for a short one.
+"""The mgr's devicehealth module: it stores published life expectancies, and with `self_heal` outs a disk for
+a short one.
 
-As seen (ceph.md e): every ten minutes, below four weeks, in one step, its primary affinity to 0 as well; withdrawing
-the life afterwards leaves both as they are.
+As observed (ceph.md e): it checks every 10 min and acts below 4 weeks. In one step it outs the OSD and sets
+its primary affinity to 0. Withdrawing the life expectancy later does not restore either.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from predrain.actions.simulator.events import Timeline
+from predrain.actions.simulator.event_queue import Timeline
 from predrain.data.ids import DeviceId, OsdId
 
 _LOOKS_EVERY_SECONDS = 600.0
@@ -17,7 +18,10 @@ _OUT_BELOW = timedelta(weeks=4)
 
 
 class DeviceHealth:
-    """Lives by device. `now`: the simulation's time; `osds`: those on a device; `throw_out`: at once."""
+    """Life expectancies by device.
+
+    now: returns the simulation's time. osds: returns the OSDs on a device. throw_out: outs an OSD at once.
+    """
 
     def __init__(
         self,
@@ -35,21 +39,21 @@ class DeviceHealth:
 
     @property
     def lives(self) -> Mapping[DeviceId, tuple[datetime, datetime | None]]:
-        """What is published: from, to."""
+        """Return the published life expectancies: from, to."""
         return dict(self._lives)
 
     def publish(self, device: DeviceId, start: datetime, end: datetime | None) -> str:
-        """Keep a life, whoever says it."""
+        """Store a life expectancy from any sender. Return an error text, or an empty one."""
         if not self._osds(device):
             return f"Error ENOENT: device {device} not found"
         self._lives[device] = (start, end)
         if not self._looking:
             self._looking = True
-            self._timeline.after(_LOOKS_EVERY_SECONDS, self._look)
+            self._timeline.schedule_after(_LOOKS_EVERY_SECONDS, self._look)
         return ""
 
     def withdraw(self, device: DeviceId) -> str:
-        """Forget a life."""
+        """Remove a life expectancy. Return an empty text."""
         self._lives.pop(device, None)
         return ""
 
@@ -57,7 +61,7 @@ class DeviceHealth:
         self._looking = bool(self._lives)
         if not self._looking:
             return
-        self._timeline.after(_LOOKS_EVERY_SECONDS, self._look)
+        self._timeline.schedule_after(_LOOKS_EVERY_SECONDS, self._look)
         for device, (_, end) in self._lives.items():
             if self.self_heal and end is not None and end - self._now() < _OUT_BELOW:
                 for osd in self._osds(device):

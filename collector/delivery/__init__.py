@@ -1,30 +1,30 @@
-"""delivery: from a disk's answer to whoever keeps it, without losing or doubling one.
+"""delivery: carries readings from the disks to the sink without losing or doubling one.
 
-In: readings and latency summaries of this host. Out: envelopes (data.wire) to a log or a service. `Spool` accepts,
-`Courier` carries, a `Sink` takes.
+Input: readings and latency summaries of this host. Output: envelopes (data.wire) to a log or a service. `Spool`
+accepts records, `Shipper` carries them, and a `Sink` takes them.
 """
 
-from predrain.collector.delivery.contents import SpoolStatus, look
-from predrain.collector.delivery.file import NoRoom, SpoolUnusable
-from predrain.collector.delivery.shipper import Courier, DeliveryPace
-from predrain.collector.delivery.sink import Away, DeliveryResult, Later, LogSink, Sink
+from predrain.collector.delivery.http_sink import BadAddress, WebSink
+from predrain.collector.delivery.shipper import DeliveryPace, Shipper
+from predrain.collector.delivery.sinks import DeferredRecord, DeliveryResult, LogSink, Sink, SinkUnavailable
 from predrain.collector.delivery.spool import Spool, SpoolLimits
-from predrain.collector.delivery.web import BadAddress, WebSink
+from predrain.collector.delivery.spool_contents import SpoolStatus, read_spool_status
+from predrain.collector.delivery.spool_file import SpoolDiskFull, SpoolUnusable
 
 __all__ = [
-    "Away",
     "BadAddress",
-    "Courier",
+    "DeferredRecord",
     "DeliveryPace",
     "DeliveryResult",
-    "Later",
     "LogSink",
-    "NoRoom",
+    "Shipper",
     "Sink",
+    "SinkUnavailable",
     "Spool",
+    "SpoolDiskFull",
     "SpoolLimits",
     "SpoolStatus",
     "SpoolUnusable",
     "WebSink",
-    "look",
+    "read_spool_status",
 ]

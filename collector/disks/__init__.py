@@ -1,10 +1,11 @@
-"""disks: finds every disk of this host and reads it with smartctl, hung, asleep, sick or behind a controller.
+"""disks: finds every disk of this host and reads it with smartctl, be it hung, asleep, failing or behind a
+controller.
 
-In: smartctl, a clock, who sits on a disk. Out: `Reading`, also of the disks that do not answer. Nothing is kept
-but the disks' names.
+Input: smartctl, a clock, and the OSDs on each disk. Output: a `Reading` of each disk, also of those that do not
+answer. Only the disks' names are kept.
 """
 
-from predrain.collector.disks.smartctl import Smartctl, SmartctlMisnamed, Spot
-from predrain.collector.disks.watch import DiskWatch, DiskWatchLimits, Scan
+from predrain.collector.disks.disk_reader import DiskScan, DiskWatch, DiskWatchLimits
+from predrain.collector.disks.smartctl import DiskPath, Smartctl, SmartctlMisnamed
 
-__all__ = ["DiskWatch", "DiskWatchLimits", "Scan", "Smartctl", "SmartctlMisnamed", "Spot"]
+__all__ = ["DiskPath", "DiskScan", "DiskWatch", "DiskWatchLimits", "Smartctl", "SmartctlMisnamed"]

@@ -1,4 +1,4 @@
-"""Programs that may hang: run side by side, each with a deadline, a bounded output and a whole group to kill."""
+"""Runs programs that may hang, side by side, each with a deadline, a bounded output and its own process group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from predrain.data.smart import LARGEST_DOCUMENT
 
 KEPT_WORDS = 4096
-"""Bytes kept of what a program says on stderr."""
+"""Bytes that are kept of a program's stderr."""
 
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}  # C: decimal points, not commas
 _PIECE = 1 << 16
@@ -23,51 +23,53 @@ _REAPING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One program to run: the absolute path and its arguments, no shell."""
+class ProgramCall:
+    """One program to run: its absolute path and arguments, without a shell."""
 
     key: str
-    """What it works on. While an earlier run of the same key is alive, it is not run again."""
+    """The object of the program. A second program of the same key does not run while an earlier one is alive."""
     argv: Sequence[str]
     start_after: float = 0.0
-    """Seconds after the first job may start; jobs come in this order."""
+    """Earliest start in seconds after the first job; jobs come in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """How one run ended."""
+    """The result of one run."""
 
     status: int | None
-    """Exit status; None when it did not exit by itself."""
+    """Exit status; None if the program did not exit by itself."""
     out: bytes = b""
-    """Empty when it was ended for being late or endless."""
+    """Standard output; empty if the program was ended because it was late or printed too much."""
     err: str = ""
     why: str | None = None
-    """What went wrong, to follow the program's name: `did not answer within 60 s`."""
+    """The failure, worded to follow the program's name: `did not answer within 60 s`."""
     begun: bool = True
-    """False where there was no such program, or no right to run it."""
+    """False if there was no such program, or no right to run it."""
     denied: bool = False
-    """Whether the right to run it was missing."""
+    """True if the right to run the program was missing."""
     late: bool = False
-    """Whether it did not answer in time."""
+    """True if the program did not answer in time."""
 
 
 class Programs:
-    """Runs programs, and remembers those that would not go."""
+    """Runs programs, and remembers those that could not be ended."""
 
     def __init__(self, parallel: int, ending: signal.Signals = signal.SIGKILL) -> None:
-        """ending: what a late program is sent. Where sudo stands before it, SIGTERM: sudo hands that on to the
-        program, which is root's and out of our reach; a sudo that is killed leaves its program behind.
+        """Set the number of programs that run at once, and the signal that ends a late program (`ending`).
+
+        Under sudo the signal is SIGTERM: sudo passes it on to the program, which belongs to root and cannot be
+        signalled from here. A sudo that is killed leaves its program behind.
         """
         self._parallel, self._ending = parallel, ending
         self._left: dict[str, subprocess.Popen[bytes]] = {}
 
-    def run(self, jobs: Iterable[Job], seconds: float) -> Iterator[tuple[str, ProcessResult]]:
-        """Run `jobs`, each for at most `seconds`, and tell of each (by its key) as it ends.
+    def run(self, jobs: Iterable[ProgramCall], seconds: float) -> Iterator[tuple[str, ProcessResult]]:
+        """Run `jobs`, each for at most `seconds`, and yield the key and the result of each as it ends.
 
-        `jobs` is asked for the next one only when there is room for it. A program that is killed at its deadline
-        and will not go (it waits inside the kernel, or belongs to root) is left behind and holds up nobody. To
-        close the iterator kills what runs.
+        The next job is taken from `jobs` only when it can start. A program that is killed at its deadline and does
+        not end (it waits inside the kernel, or belongs to root) is left behind and delays no other. Closing the
+        iterator kills the running programs.
         """
         waiting, begun = iter(jobs), time.monotonic()
         following = next(waiting, None)
@@ -87,16 +89,18 @@ class Programs:
                         else:
                             running.append(started)
                         following = next(waiting, None)
-                    for ready, _ in pipes.select(0 if ended else _pause(running, following, begun)):
+                    for ready, _ in pipes.select(
+                        0 if ended else _compute_select_timeout(running, following, begun)
+                    ):
                         ready.data.read(ready.fd)
                     for each in tuple(running):
-                        if (end := each.end(time.monotonic(), seconds)) is not None:
+                        if (end := each.poll_result(time.monotonic(), seconds)) is not None:
                             running.remove(each)
                             self._remember(each)
                             ended.append((each.key, end))
                     told = time.monotonic()
                     yield from ended
-                    # Whoever asks may take its time; that is not the programs' fault.
+                    # The time that the caller takes is not counted against the programs.
                     for each in running:
                         each.deadline += time.monotonic() - told
             finally:
@@ -104,7 +108,9 @@ class Programs:
                     each.stop()
                     self._remember(each)
 
-    def _start(self, job: Job, seconds: float, pipes: selectors.BaseSelector) -> _Running | ProcessResult:
+    def _start(
+        self, job: ProgramCall, seconds: float, pipes: selectors.BaseSelector
+    ) -> _Running | ProcessResult:
         if (left := self._left.get(job.key)) is not None:
             if left.poll() is None:
                 return ProcessResult(None, why="still hangs from an earlier look", late=True)
@@ -121,7 +127,9 @@ class Programs:
             self._left[run.key] = run.process
 
 
-def _pause(running: Sequence[_Running], following: Job | None, begun: float) -> float:
+def _compute_select_timeout(
+    running: Sequence[_Running], following: ProgramCall | None, begun: float
+) -> float:
     if running or following is None:
         return _TICK_SECONDS
     return max(0.0, begun + following.start_after - time.monotonic())
@@ -131,9 +139,9 @@ class _Running:
     """A started program."""
 
     def __init__(
-        self, job: Job, deadline: float, pipes: selectors.BaseSelector, ending: signal.Signals
+        self, job: ProgramCall, deadline: float, pipes: selectors.BaseSelector, ending: signal.Signals
     ) -> None:
-        """Start it. Raises OSError or ValueError when it cannot be."""
+        """Start the program. Raises OSError or ValueError when it cannot be started."""
         self.key, self.deadline = job.key, deadline
         self._pipes, self._ending = pipes, ending
         self.process = subprocess.Popen(  # noqa: S603 - a fixed program, no shell
@@ -154,7 +162,7 @@ class _Running:
             pipes.register(pipe, selectors.EVENT_READ, self)
 
     def read(self, descriptor: int) -> bool:
-        """Take what one pipe has; whether there may be more."""
+        """Read one piece from a pipe. Return whether there may be more."""
         try:
             piece = os.read(descriptor, _PIECE)
         except BlockingIOError:
@@ -173,9 +181,9 @@ class _Running:
             self._pieces.append(piece)
         return True
 
-    def end(self, now: float, seconds: float) -> ProcessResult | None:
-        """How it ended; None while it may go on. What is late is killed here."""
-        # Not reaped yet: until then nobody else can have its group's number.
+    def poll_result(self, now: float, seconds: float) -> ProcessResult | None:
+        """Return the result, or None while the program may go on. A late program is killed here."""
+        # The program is not reaped yet: until then no other process can have the number of its group.
         if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if self._why is None and now > self.deadline:
                 self.kill(f"did not answer within {seconds:g} s")
@@ -193,14 +201,14 @@ class _Running:
         return self._ended(status if status >= 0 else None)
 
     def kill(self, why: str) -> None:
-        """End it and all that it started, as far as that is ours to do."""
+        """End the program and all that it started, as far as this process may."""
         if self._why is None:
             self._why, self._killed = why, time.monotonic()
             self._pieces.clear()
             self._signal()
 
     def stop(self) -> None:
-        """End it early."""
+        """End the program early."""
         self.kill("was stopped")
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_REAPING_SECONDS)

@@ -1,6 +1,6 @@
-"""Run as a program, apart from the collector: pySMART has no deadlines. Prints its list of disks as JSON.
+"""Prints pySMART's list of disks as JSON. It is a program apart from the collector, because pySMART has no deadlines.
 
-Arguments: smartctl's path, and `sudo` where it is needed. Prints `{"lines": [...]}`, or `{"missing": WHY}`.
+Arguments: smartctl's path, and `sudo` if it is needed. Prints `{"lines": [...]}`, or `{"missing": WHY}`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 
 def main() -> None:
-    """List the disks by pySMART's wrapper of `smartctl --scan-open`; it does not ask the disks themselves."""
+    """Print the disks that pySMART's wrapper of `smartctl --scan-open` lists; it does not ask the disks themselves."""
     program, *sudo = sys.argv[1:]
     try:
         from pySMART.smartctl import Smartctl

@@ -1,4 +1,4 @@
-"""How smartctl is called: by its absolute path, as an argument list, under sudo where we are not root."""
+"""Builds the calls of smartctl: by its absolute path, as an argument list, with sudo if the collector is not root."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from predrain.data.refusal import Refusal
 
 ASLEEP = 3
-"""The exit status that we ask smartctl to give for a drive in standby: no failure of its own has it."""
+"""The exit status that smartctl is asked to give for a drive in standby: none of its own failures has it."""
 
 _PATH = re.compile(r"/dev/[\w.:+@=-]+(/[\w.:+@=-]+)*", re.ASCII)
 _TYPE = re.compile(r"[a-z][\w+,/:.-]{0,63}", re.ASCII)
@@ -20,38 +20,38 @@ class SmartctlMisnamed(Refusal):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Spot:
-    """Where smartctl finds a disk: a device file and the type for `-d`. Not what the disk is called."""
+class DiskPath:
+    """The way in which smartctl reaches a disk: a device file and the type for `-d`. It is not the disk's name."""
 
     path: str
     type: str = "auto"
 
     @property
-    def hidden(self) -> bool:
-        """Whether the type numbers one of several drives behind the device file (`megaraid,8`)."""
+    def is_behind_controller(self) -> bool:
+        """True if the type numbers one of several drives behind the device file (`megaraid,8`)."""
         return _SLOT.match(self.type) is not None
 
     @property
     def place(self) -> str:
-        """The same however its type was found out: `/dev/sda`, `/dev/bus/0 megaraid,8`."""
-        return f"{self.path} {self.type.removeprefix('sat+')}" if self.hidden else self.path
+        """The same text however the type was found: `/dev/sda`, `/dev/bus/0 megaraid,8`."""
+        return f"{self.path} {self.type.removeprefix('sat+')}" if self.is_behind_controller else self.path
 
     @classmethod
-    def at(cls, place: str) -> Spot:
-        """The spot of a `place`, its type as far as that tells it."""
+    def from_place(cls, place: str) -> DiskPath:
+        """Return the path for a `place`, with the type as far as the place gives it."""
         path, _, kind = place.partition(" ")
         return cls(path, kind or "auto")
 
     @property
-    def sound(self) -> bool:
-        """Whether both parts may be handed to a program: no option, no way out of /dev."""
+    def is_safe(self) -> bool:
+        """Return whether both parts may be passed to a program: neither is an option, and the path stays in /dev."""
         parts = self.path.split("/")
         return bool(_PATH.fullmatch(self.path) and _TYPE.fullmatch(self.type)) and ".." not in parts
 
 
 @dataclass(frozen=True, slots=True)
 class Smartctl:
-    """The program, and sudo when it is needed. Both by absolute path; raises SmartctlMisnamed."""
+    """The program, and sudo if it is needed, both by absolute path. Raises SmartctlMisnamed."""
 
     program: str = "/usr/sbin/smartctl"
     sudo: str | None = None
@@ -65,27 +65,27 @@ class Smartctl:
 
     @property
     def cure(self) -> str:
-        """What helps where it cannot be started at all."""
+        """The cure if the program cannot be started at all."""
         package, key = ("smartmontools", "smartctl") if self.sudo is None else ("sudo", "sudo")
         return f"install it (apt install {package}), or give its path as `{key}` in [collector]"
 
-    def look(self, spot: Spot) -> tuple[str, ...]:
-        """All that a drive says, without waking it.
+    def build_read_command(self, spot: DiskPath) -> tuple[str, ...]:
+        """Return the command that reads all data of a drive without waking it.
 
-        `o`: smartctl's text comes along, which has a SAS drive's non-medium errors; JSON has not.
+        `o` in `--json=co` adds smartctl's text output, which has a SAS drive's non-medium errors; the JSON has not.
         """
         return self._called("-x", "--json=co", "-n", f"standby,{ASLEEP}", "-d", spot.type, spot.path)
 
-    def ask_name(self, spot: Spot) -> tuple[str, ...]:
-        """Identity only."""
+    def ask_name(self, spot: DiskPath) -> tuple[str, ...]:
+        """Return the command that reads only the identity."""
         return self._called("-i", "--json=c", "-n", f"standby,{ASLEEP}", "-d", spot.type, spot.path)
 
     def list_opened(self) -> tuple[str, ...]:
-        """List the disks, each opened to tell its type. One that hangs hangs the list."""
+        """Return the command that opens each disk to find its type. A disk that hangs makes the whole list hang."""
         return self._called("--scan-open", "--json=c")
 
     def list_unopened(self) -> tuple[str, ...]:
-        """List the disks as the kernel shows them; touches none."""
+        """Return the command that lists the disks as the kernel shows them, without touching one."""
         return self._called("--scan", "--json=c")
 
     def _called(self, *arguments: str) -> tuple[str, ...]:

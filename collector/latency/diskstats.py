@@ -1,4 +1,4 @@
-"""What the kernel counts of each block device: /proc/diskstats, from one sample to the next."""
+"""The kernel's counts for each block device: /proc/diskstats, and the growth from one sample to the next."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from pathlib import Path
 
 _LONGEST = 1 << 20
 _TICKS_WRAP = 1 << 32
-"""Counts are 64 bits wide and do not wrap; milliseconds are printed in 32 and do, after 50 days of waiting in sum."""
+"""Counts are 64 bits wide and do not wrap. Milliseconds are printed in 32 bits and wrap after a total wait of 50
+days."""
 
 _FIELDS = 14
 
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """One device: since it appeared, or between two samples."""
+    """The use of one device since it appeared, or between two samples."""
 
     operations: int
     """Reads and writes that were completed."""
     waited_ms: int
-    """What they took together, in the queue and on the disk."""
+    """Total milliseconds of these operations, in the queue and on the disk."""
     in_flight_ms: int
-    """Time multiplied by requests under way: over a time, its mean queue."""
+    """Milliseconds multiplied by requests in flight: divided by a duration it is the mean queue."""
 
     def since(self, before: DiskUse) -> DiskUse | None:
-        """What was used since `before`; None when it is another device of that name, which began anew."""
+        """Return the use since `before`, or None if it is another device of that name, which counts from 0."""
         operations = self.operations - before.operations
         if operations < 0:
             return None
@@ -33,7 +34,7 @@ class DiskUse:
         return DiskUse(operations, waited % _TICKS_WRAP, in_flight % _TICKS_WRAP)
 
     def plus(self, other: DiskUse) -> DiskUse:
-        """Both together."""
+        """Return the sum of both."""
         return DiskUse(
             self.operations + other.operations,
             self.waited_ms + other.waited_ms,
@@ -42,8 +43,9 @@ class DiskUse:
 
 
 def disk_use(diskstats: Path) -> Mapping[str, DiskUse]:
-    """By kernel name: `sda`, `nvme0n1`, `dm-3`. Empty where the file cannot be read; lines that are not understood are
-    left out.
+    """Return the use by kernel name: `sda`, `nvme0n1`, `dm-3`.
+
+    Return an empty mapping if the file cannot be read. Lines that are not understood are left out.
     """
     try:
         with diskstats.open("rb") as file:

@@ -1,7 +1,7 @@
 """/dev/kmsg: the kernel's log as it is written, from now on.
 
-A record is `PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,..];MESSAGE`, then lines that begin with a blank. It can be read by
-those who may read the kernel's log: root, CAP_SYSLOG, or everybody where `kernel.dmesg_restrict` is 0.
+A record is `PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,..];MESSAGE`, followed by lines that begin with a blank. It is
+readable for root, with CAP_SYSLOG, or for all users if `kernel.dmesg_restrict` is 0.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import re
 from pathlib import Path
 
 Line = tuple[float, str]
-"""Seconds of the kernel's clock, message."""
+"""(seconds of the kernel's clock, message)."""
 LARGEST_RECORD = 16_384
 """Bytes; the kernel's limit is half of it."""
 MOST_READS = 50_000
-"""Records taken at one look; what is beyond waits for the next."""
+"""Records taken in one poll; further records wait for the next poll."""
 _HEAD = re.compile(rb"(\d{1,6}),(\d{1,19}),(\d{1,19}),[^;\n]*;([^\n]*)")
 
 
 class Kmsg:
-    """An open log. Raises OSError when it may not be read."""
+    """An open log. Raises OSError when it is not readable."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -35,7 +35,7 @@ class Kmsg:
         """Records that were overwritten before they were read."""
 
     def read(self) -> list[Line]:
-        """The kernel's own lines since the last call; never waits. Raises OSError."""
+        """Return the kernel's own lines since the last call; never waits. Raises OSError."""
         lines: list[Line] = []
         for _ in range(MOST_READS):
             try:
@@ -60,5 +60,5 @@ class Kmsg:
         return lines
 
     def close(self) -> None:
-        """Let the log go."""
+        """Close the log."""
         os.close(self._file)

@@ -1,11 +1,17 @@
-"""smartctl output to `Smart` values.
+"""Decodes smartctl output to `Smart` values.
 
-In: the bytes that smartctl printed for one device, as JSON or as text (`data.smart.text`). Out: `SmartDocument`, or
-`Undecodable` with one sentence. One file a protocol (ata, scsi, nvme); what vendors pack into one number is in
-`packed`, bytes written and read are in `traffic`.
-Nothing is probed here: that is the collector's.
+Input: the bytes that smartctl printed for one device, as JSON or as text (`data.smart.text`). Output:
+`SmartDocument`, or `Undecodable` with one sentence. There is one file for each protocol (ata, scsi, nvme). `packed`
+decodes numbers that vendors pack into one, and `traffic` computes bytes written and read.
+
+No disk is read here: that is the collector's task.
 """
 
-from predrain.data.smart.document import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
+from predrain.data.smart.smartctl_document import (
+    LARGEST_DOCUMENT,
+    SmartDocument,
+    Undecodable,
+    decode_smartctl_output,
+)
 
-__all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode"]
+__all__ = ["LARGEST_DOCUMENT", "SmartDocument", "Undecodable", "decode_smartctl_output"]

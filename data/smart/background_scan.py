@@ -1,7 +1,7 @@
-"""The background scan of a SCSI drive: which blocks it found that nobody can read (SBC-4, 6.4.2).
+"""The background scan of a SCSI drive: the unreadable blocks that it found (SBC-4, 6.4.2).
 
-A drive that keeps no list of pending defects, as most SAS drives do not, still logs what its scan of the medium met.
-smartctl 7.4 and later write the log in JSON; every version prints it, and `--json=o` carries what it printed along.
+Most SAS drives keep no list of pending defects, but they log the results of the scan of their medium. smartctl 7.4
+and later write the log in JSON. Every version prints it, and `--json=o` includes the printed text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from predrain.data.smart.values import JsonObject, count, integer, member
+from predrain.data.smart.json_values import JsonObject, read_json_count, read_json_integer, read_json_object
 
 KEY: Final = "scsi_background_scan"
 _UNRECOVERED: Final = (3, 4)
@@ -20,8 +20,8 @@ _UNRESOLVED: Final = {
     "reassignment by disk failed": 4,
     "unsuccessfully reassigned by app": 8,
 }
-"""Values of REASSIGN STATUS after which the block cannot be read, by the words of smartctl. All others tell of a block
-that was rewritten in place or reassigned."""
+"""Values of REASSIGN STATUS after which the block cannot be read, by smartctl's words. All others mean a block that
+was rewritten in place or reassigned."""
 _RESULT: Final = re.compile(
     r"\s*(\d{1,4})\s+\d+:\d\d\s+([0-9a-f]{16})\s+\[([0-9a-f]{1,2}),[0-9a-f]{1,2},[0-9a-f]{1,2}\]\s+(\S.*?)\s*",
     re.IGNORECASE,
@@ -30,7 +30,7 @@ _SCANS: Final = re.compile(r"\s*Number of background medium scans performed: *(\
 
 
 def read_background_scan(lines: Iterable[str]) -> dict[str, object]:
-    """The log that smartctl printed, in the shape that its JSON has; empty where the lines hold none."""
+    """Parse the log that smartctl printed, into the shape of its JSON; return {} if the lines hold none."""
     found: dict[str, object] = {}
     for line in lines:
         if match := _RESULT.fullmatch(line):
@@ -45,33 +45,36 @@ def read_background_scan(lines: Iterable[str]) -> dict[str, object]:
 
 
 def count_unreadable_blocks(document: JsonObject) -> int | None:
-    """Physical blocks that the scan could not read and that are neither rewritten nor reassigned since.
+    """Count the physical blocks that the scan could not read and that are neither rewritten nor reassigned since.
 
-    None where there is no such log, and where it is empty because the drive has never scanned its medium. A physical
-    block of 4,096 bytes stands in the log eight times where the drive's logical blocks have 512 bytes.
+    Return None if there is no such log, or if it is empty because the drive has never scanned its medium. A physical
+    block of 4,096 bytes has eight entries in the log if the drive's logical blocks have 512 bytes.
     """
-    log = member(document, KEY) or read_background_scan(_list_printed_lines(document))
-    results = [member(log, key) for key in log if key.startswith("result_")]
-    if not results and not count(member(log, "status"), "number_medium_scans_performed"):
+    log = read_json_object(document, KEY) or read_background_scan(_list_printed_lines(document))
+    results = [read_json_object(log, key) for key in log if key.startswith("result_")]
+    if not results and not read_json_count(read_json_object(log, "status"), "number_medium_scans_performed"):
         return None
     per_block = _count_logical_blocks(document)
     unreadable = [result for result in results if _is_unreadable(result)]
-    return len({(integer(result, "lba") or 0) // per_block for result in unreadable})
+    return len({(read_json_integer(result, "lba") or 0) // per_block for result in unreadable})
 
 
 def _is_unreadable(result: Mapping[str, object]) -> bool:
     return (
-        count(member(result, "sense_key"), "value") in _UNRECOVERED
-        and count(member(result, "reassign_status"), "value") in _UNRESOLVED.values()
+        read_json_count(read_json_object(result, "sense_key"), "value") in _UNRECOVERED
+        and read_json_count(read_json_object(result, "reassign_status"), "value") in _UNRESOLVED.values()
     )
 
 
 def _count_logical_blocks(document: JsonObject) -> int:
-    """Logical blocks in a physical one; 1 where the drive does not tell."""
-    logical, physical = count(document, "logical_block_size"), count(document, "physical_block_size")
+    """Return the number of logical blocks in a physical one; 1 if the drive does not report it."""
+    logical, physical = (
+        read_json_count(document, "logical_block_size"),
+        read_json_count(document, "physical_block_size"),
+    )
     return max(physical // logical, 1) if logical and physical else 1
 
 
 def _list_printed_lines(document: JsonObject) -> list[str]:
-    lines = member(document, "smartctl").get("output")
+    lines = read_json_object(document, "smartctl").get("output")
     return [line for line in lines if isinstance(line, str)] if isinstance(lines, list) else []

@@ -1,4 +1,4 @@
-"""The JSON object in what smartctl printed: bounded, found behind stray text, refused with a reason."""
+"""Finds the JSON object in smartctl's output: bounded, also behind stray text, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from predrain.data.smart.values import JsonObject
+from predrain.data.smart.json_values import JsonObject
 
 LARGEST_DOCUMENT = 16 * 2**20
 """Bytes. The largest real output known (every log of a drive with a long history) is below 1 MiB."""
@@ -25,48 +25,50 @@ _TOLERANT = json.JSONDecoder(strict=False)  # control characters in strings, NaN
 
 
 class NotJsonError(Exception):
-    """There is no whole JSON object; the text is the reason and the cure."""
+    """There is no complete JSON object; the text is the reason and the cure."""
 
 
 def first_object(document: bytes) -> JsonObject:
-    """The JSON object of one smartctl run. Raises NotJsonError."""
+    """Return the JSON object of one smartctl run. Raises NotJsonError."""
     if len(document) > LARGEST_DOCUMENT:
         raise NotJsonError(
             f"is larger than {LARGEST_DOCUMENT // 2**20} MiB, pass the output of one smartctl run"
         )
-    written = _utf8(document)
+    written = _convert_to_utf8(document)
     if form := _other_form(written):
         raise NotJsonError(f"is in smartctl's {form} format, run smartctl with --json")
     cut = False
-    for start in _starts(written):
+    for start in _find_object_starts(written):
         try:
-            return _object(msgspec.json.decode(written[start:]))
+            return _require_json_object(msgspec.json.decode(written[start:]))
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
-            pass  # odd but whole documents are for the slower decoder
+            pass  # odd but complete documents are left to the slower decoder
         except RecursionError:
             raise NotJsonError("is nested too deeply to be smartctl's, run smartctl again") from None
         try:
-            return _tolerantly(written[start:].decode("utf-8", "replace"))
+            return _parse_json_tolerantly(written[start:].decode("utf-8", "replace"))
         except json.JSONDecodeError as error:
             cut = cut or _ends_early(error)
         except ValueError:
             raise NotJsonError("holds a number too long to be smartctl's, run smartctl again") from None
         except RecursionError:
             raise NotJsonError("is nested too deeply to be smartctl's, run smartctl again") from None
-    raise NotJsonError(_why(written, cut))
+    raise NotJsonError(_explain_not_json(written, cut))
 
 
-def documents(document: bytes) -> Iterator[bytes]:
-    """The JSON documents of several runs, as a loop over the disks leaves them; what lies between them is passed over.
+def split_json_documents(document: bytes) -> Iterator[bytes]:
+    """Yield the JSON documents of several runs, as a loop over the disks prints them; text between them is passed
+    over.
 
-    One that is cut or broken ends where a line begins the next. Where there is none, all of it, for its reason.
+    A document that is cut or broken ends at the line that begins the next one. If there is no document, the whole is
+    yielded, so that decoding it gives the reason.
     """
-    written = _utf8(document).decode("utf-8", "replace")
+    written = _convert_to_utf8(document).decode("utf-8", "replace")
     begins = None if _other_form(document) else _ANOTHER.search(written)
     if begins is None:
         yield document
     while begins:
-        end = _end(written, begins.start())
+        end = _find_document_end(written, begins.start())
         yield written[begins.start() : end].encode()
         begins = _ANOTHER.search(written, end)
 
@@ -75,7 +77,7 @@ def _other_form(written: bytes) -> str | None:
     return next((name for name, form in _OTHER_FORMS if form.match(written)), None)
 
 
-def _end(written: str, start: int) -> int:
+def _find_document_end(written: str, start: int) -> int:
     try:
         return _TOLERANT.raw_decode(written, start)[1]
     except (ValueError, RecursionError):
@@ -84,20 +86,22 @@ def _end(written: str, start: int) -> int:
 
 
 def is_list(document: bytes) -> bool:
-    """Whether a JSON list begins here; a shell's prompt begins with a bracket as well (`[root@host ~]#`)."""
+    """Return whether a JSON list begins here; a shell's prompt also begins with a bracket (`[root@host ~]#`)."""
     return _LIST.match(document) is not None
 
 
-def _utf8(document: bytes) -> bytes:
-    """PowerShell redirects output as UTF-16."""
+def _convert_to_utf8(document: bytes) -> bytes:
+    """Convert UTF-16, as PowerShell redirects output, to UTF-8."""
     for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         if document.startswith(mark):
             return document.decode("utf-16", "replace").encode("utf-8", "replace")
     return document.removeprefix(codecs.BOM_UTF8)
 
 
-def _starts(written: bytes) -> Iterator[int]:
-    """Where the object may begin: smartctl before 7.3 could print text ahead of it, braces included."""
+def _find_object_starts(written: bytes) -> Iterator[int]:
+    """Yield the positions at which the object may begin: smartctl before 7.3 could print text, with
+    braces, ahead of it.
+    """
     first = written.find(b"{")
     if first >= 0 and not is_list(written):
         yield first
@@ -106,28 +110,28 @@ def _starts(written: bytes) -> Iterator[int]:
             yield line + 1
 
 
-def _object(value: object) -> JsonObject:
+def _require_json_object(value: object) -> JsonObject:
     if not isinstance(value, dict):
         raise NotJsonError("is JSON but no object, pass what `smartctl -x --json` prints")
     return value
 
 
-def _tolerantly(written: str) -> JsonObject:
+def _parse_json_tolerantly(written: str) -> JsonObject:
     value, end = _TOLERANT.raw_decode(written)
     if _ANOTHER.search(written, end):
         raise NotJsonError("holds more than one JSON document, pass them one by one")
-    return _object(value)
+    return _require_json_object(value)
 
 
 def _ends_early(error: json.JSONDecodeError) -> bool:
-    """Whether the decoder missed something at the end, or met the beginning of a word or string there."""
+    """Return whether the text ended too early: at its end, or inside a word or string there."""
     written = error.doc.rstrip()
     if error.pos >= len(written):
         return True
     return not written.endswith("}") and (error.pos >= len(written) - 8 or "Unterminated" in error.msg)
 
 
-def _why(written: bytes, cut: bool) -> str:
+def _explain_not_json(written: bytes, cut: bool) -> str:
     head = written[:65536].decode("utf-8", "replace")
     if not head.strip():
         return "is empty, run smartctl again"

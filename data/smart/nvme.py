@@ -5,98 +5,98 @@ from __future__ import annotations
 import re
 
 from predrain.data.reading import Counters, Identity, Protocol, Smart
-from predrain.data.smart import logs
-from predrain.data.smart.values import (
+from predrain.data.smart import smart_logs
+from predrain.data.smart.json_values import (
     LARGEST,
     JsonObject,
-    count,
-    member,
-    members,
-    named,
-    percent,
-    serial,
-    temperature,
+    iterate_json_objects,
+    read_first_name,
+    read_json_count,
+    read_json_object,
+    read_json_percent,
+    read_json_temperature,
+    read_serial_number,
 )
 
 _DATA_UNIT_BYTES = 512_000
 _HEXADECIMAL = re.compile(r"(?:0x)?([0-9a-f]{16}|[0-9a-f]{32})")
 
 
-def identity(document: JsonObject) -> Identity:
-    """Identity; an NVMe drive does not turn."""
+def parse_nvme_identity(document: JsonObject) -> Identity:
+    """Parse the identity. The rotation rate of an NVMe drive is 0."""
     return Identity(
-        model=named(document, "model_name", "model_number"),
-        family=named(document, "model_family"),
-        serial=serial(document),
-        wwn=_wwn(document),
-        firmware=named(document, "firmware_version"),
-        capacity_bytes=_capacity(document),
+        model=read_first_name(document, "model_name", "model_number"),
+        family=read_first_name(document, "model_family"),
+        serial=read_serial_number(document),
+        wwn=_parse_nvme_wwn(document),
+        firmware=read_first_name(document, "firmware_version"),
+        capacity_bytes=_find_nvme_capacity(document),
         rotation_rpm=0,
     )
 
 
-def smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] | None) -> Smart:
-    """What an NVMe drive said of itself."""
-    log = member(document, "nvme_smart_health_information_log")
-    hours = count(member(document, "power_on_time"), "hours")
-    current = temperature(member(document, "temperature"), "current")
+def parse_nvme_smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] | None) -> Smart:
+    """Parse the report of an NVMe drive."""
+    log = read_json_object(document, "nvme_smart_health_information_log")
+    hours = read_json_count(read_json_object(document, "power_on_time"), "hours")
+    current = read_json_temperature(read_json_object(document, "temperature"), "current")
     return Smart(
         protocol=Protocol.NVME,
-        identity=identity(document),
+        identity=parse_nvme_identity(document),
         passed=passed,
-        counters=_counters(document, log),
-        power_on_hours=hours if hours is not None else count(log, "power_on_hours"),
-        temperature_c=current if current is not None else temperature(log, "temperature"),
+        counters=_build_nvme_counters(document, log),
+        power_on_hours=hours if hours is not None else read_json_count(log, "power_on_hours"),
+        temperature_c=current if current is not None else read_json_temperature(log, "temperature"),
         exit_bits=exit_bits,
-        spare_threshold_pct=percent(log, "available_spare_threshold"),
-        logs=logs.nvme(document),
+        spare_threshold_pct=read_json_percent(log, "available_spare_threshold"),
+        logs=smart_logs.parse_nvme_logs(document),
     )
 
 
-def _counters(document: JsonObject, log: JsonObject) -> Counters:
-    used, spare = percent(log, "percentage_used"), percent(log, "available_spare")
-    warning = percent(log, "critical_warning")
+def _build_nvme_counters(document: JsonObject, log: JsonObject) -> Counters:
+    used, spare = read_json_percent(log, "percentage_used"), read_json_percent(log, "available_spare")
+    warning = read_json_percent(log, "critical_warning")
     return Counters(
-        media_errors=count(log, "media_errors"),
+        media_errors=read_json_count(log, "media_errors"),
         percentage_used=used
         if used is not None
-        else percent(member(document, "endurance_used"), "current_percent"),
+        else read_json_percent(read_json_object(document, "endurance_used"), "current_percent"),
         available_spare_pct=spare
         if spare is not None
-        else percent(member(document, "spare_available"), "current_percent"),
-        # The verdict is made of the same bits and repeats them when the log was not asked for.
+        else read_json_percent(read_json_object(document, "spare_available"), "current_percent"),
+        # The verdict consists of the same bits and repeats them if the log was not asked for.
         critical_warning=warning
         if warning is not None
-        else percent(member(member(document, "smart_status"), "nvme"), "value"),
-        unsafe_shutdowns=count(log, "unsafe_shutdowns"),
-        bytes_written=_bytes(log, "data_units_written"),
-        bytes_read=_bytes(log, "data_units_read"),
+        else read_json_percent(read_json_object(read_json_object(document, "smart_status"), "nvme"), "value"),
+        unsafe_shutdowns=read_json_count(log, "unsafe_shutdowns"),
+        bytes_written=_read_data_units_as_bytes(log, "data_units_written"),
+        bytes_read=_read_data_units_as_bytes(log, "data_units_read"),
     )
 
 
-def _bytes(log: JsonObject, key: str) -> int | None:
-    units = count(log, key)
+def _read_data_units_as_bytes(log: JsonObject, key: str) -> int | None:
+    units = read_json_count(log, key)
     return units * _DATA_UNIT_BYTES if units is not None and units <= LARGEST // _DATA_UNIT_BYTES else None
 
 
-def _capacity(document: JsonObject) -> int | None:
-    """A controller of many namespaces has no `user_capacity`; some have only the total, some none at all."""
+def _find_nvme_capacity(document: JsonObject) -> int | None:
+    """Return the capacity in bytes. A controller with many namespaces has no `user_capacity`, and perhaps no total."""
     sizes = [
-        count(member(document, "user_capacity"), "bytes"),
-        count(document, "nvme_total_capacity"),
+        read_json_count(read_json_object(document, "user_capacity"), "bytes"),
+        read_json_count(document, "nvme_total_capacity"),
         sum(
-            count(member(namespace, "size"), "bytes") or 0
-            for namespace in members(document, "nvme_namespaces")
+            read_json_count(read_json_object(namespace, "size"), "bytes") or 0
+            for namespace in iterate_json_objects(document, "nvme_namespaces")
         ),
     ]
     return next((size for size in sizes if size), None)
 
 
-def _wwn(document: JsonObject) -> str | None:
-    """EUI-64 of the first namespace that has one (OUI of 6 and extension of 10 digits), else its NGUID."""
-    for namespace in members(document, "nvme_namespaces"):
-        eui64 = member(namespace, "eui64")
-        oui, extension = count(eui64, "oui"), count(eui64, "ext_id")
+def _parse_nvme_wwn(document: JsonObject) -> str | None:
+    """Return the EUI-64 of the first namespace that has one (OUI of 6 and extension of 10 digits), else its NGUID."""
+    for namespace in iterate_json_objects(document, "nvme_namespaces"):
+        eui64 = read_json_object(namespace, "eui64")
+        oui, extension = read_json_count(eui64, "oui"), read_json_count(eui64, "ext_id")
         if (
             oui is not None
             and extension is not None

@@ -1,6 +1,6 @@
-"""data.store: history, outlooks, drains, journal, outcomes; kept in a file or in PostgreSQL.
+"""data.store: history, outlooks, drains, journal and outcomes, kept in a file or in PostgreSQL.
 
-`port` says what a store promises, `opening` opens the one that is named. `sql` keeps the promises over any `database`
-(`sqlite`, `postgres`) with the tables of `schema`; `upkeep` thins and drops what ages; `migrations` bring older formats
-up and back. What can be wrong is told by `faults` and `complaints`.
+`port` is the contract of a store, and `opening` opens a store. `sql` fulfils the contract on any `database`
+(`sqlite`, `postgres`) with the tables of `schema`. `upkeep` thins and drops old rows, and `migrations` convert
+between formats. `faults` and `postgres_errors` describe what can be wrong.
 """

@@ -1,28 +1,27 @@
-"""The audit's chain as a store gives it out: whether it holds, where it ends, and the hashes of lines."""
+"""The audit's chain as a store exposes it: whether it holds, its end, and the hashes of lines."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from predrain.data.store import chain
+from predrain.data.store import audit_chain
 from predrain.data.store.database import Database
-from predrain.data.store.port import AuditChain
+from predrain.data.store.store_port import AuditChain
 
 
 class AuditRows:
-    """The chain that the journal `audit` of one database is."""
+    """The chain of the journal `audit` in one database."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def verify_audit(self) -> AuditChain:
-        """Walk along the audit's chain and tell whether it holds."""
-        return chain.verify_chain(self._database)
+        """Walk along the audit's chain and return whether it holds."""
+        return audit_chain.verify_chain(self._database)
 
     def find_audit_end(self) -> tuple[int, bytes] | None:
-        """Number and hash of the audit's last line; None where it never had one."""
-        return self._database.read(chain.find_end)
+        """Return number and hash of the audit's last line; None if it never had one."""
+        return self._database.read(audit_chain.find_end)
 
     def find_audit_hashes(self, numbers: Collection[int]) -> Mapping[int, bytes]:
-        """The hashes of those lines of the audit, by number; lines that are not there have none."""
-        return self._database.read(lambda connection: chain.find_hashes(connection, numbers))
+        """Return the hashes of those lines of the audit, by number; lines that do not exist have none."""
+        return self._database.read(lambda connection: audit_chain.find_hashes(connection, numbers))

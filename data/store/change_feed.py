@@ -1,7 +1,7 @@
-"""What others wrote into a store since one last looked, at next to no cost when that is nothing.
+"""Finds the rows that other processes wrote into a store since the last poll, at little cost if there are none.
 
-Rows that are followed carry the number of the transaction that wrote them last. What a mark is made of is the
-database's own affair (data.store.database): transactions with lower numbers may commit later.
+Followed rows carry the number of the transaction that wrote them last. The content of a mark is up to the database
+(data.store.database): transactions with lower numbers may commit later.
 """
 
 from __future__ import annotations
@@ -11,39 +11,44 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, select
 
-from predrain.data.store import documents, schema
+from predrain.data.store import documents, store_schema
 from predrain.data.store.database import Database
-from predrain.data.store.port import News
-from predrain.data.wire import bodies
-from predrain.data.wire.bodies import BodyCodec
+from predrain.data.store.store_cluster import StoreCluster
+from predrain.data.store.store_port import StoreChanges
+from predrain.data.wire import wire_bodies
+from predrain.data.wire.wire_bodies import BodyCodec
 
 T = TypeVar("T")
 
 
-def news(database: Database, since: str | None) -> News:
-    """As `data.store.port.Store.news`."""
-    mark, found = database.read(partial(_rows, database, since))
+def read_store_changes(database: Database, own: StoreCluster, since: str | None) -> StoreChanges:
+    """Implement `data.store.store_port.Store.read_changes`."""
+    mark, found = database.read(partial(_select_changed_rows, database, own, since))
 
     def read(table: Table, body: BodyCodec[T]) -> tuple[T, ...]:
         return database.set_aside.read_all(table.name, found[table.name], body.read, whole=since is None)
 
-    return News(
+    return StoreChanges(
         mark,
-        read(schema.latest_readings, documents.READING),
-        read(schema.latest_outlooks, documents.OUTLOOK),
-        read(schema.drains, documents.DRAIN),
-        read(schema.outcomes, bodies.OUTCOME),
+        read(store_schema.latest_readings, documents.READING),
+        read(store_schema.latest_outlooks, documents.OUTLOOK),
+        read(store_schema.drains, documents.DRAIN),
+        read(store_schema.outcomes, wire_bodies.OUTCOME),
     )
 
 
-def _rows(database: Database, since: str | None, connection: Connection) -> tuple[str, dict[str, list[Any]]]:
-    now = database.mark(connection)  # first: what commits after it belongs to the next look
+def _select_changed_rows(
+    database: Database, own: StoreCluster, since: str | None, connection: Connection
+) -> tuple[str, dict[str, list[Any]]]:
+    now = database.read_commit_mark(connection)  # first: a later commit belongs to the next poll
     found = {}
-    for table in schema.FOLLOWED:
+    for table in store_schema.FOLLOWED:
         rows = select(table.c.document)
+        if "cluster" in table.c:
+            rows = rows.where(table.c.cluster == own.read_own(connection))
         if since is None:
             rows = rows.order_by(*table.primary_key)
         else:
-            rows = rows.where(database.between(table.c.written, since, now))
+            rows = rows.where(database.is_committed_between(table.c.written, since, now))
         found[table.name] = list(connection.execute(rows).scalars())
     return now, found

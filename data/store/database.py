@@ -1,4 +1,4 @@
-"""What a store stands on: transactions in one database, and the few things in which databases differ."""
+"""The base of a store: transactions in one database, and the few things in which databases differ."""
 
 from __future__ import annotations
 
@@ -6,82 +6,94 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection, Table
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from predrain.data.store.faults import SetAside
+from predrain.data.ids import DeviceId
+from predrain.data.store.store_faults import UnreadableRows
 
 T = TypeVar("T")
 
 Insert = postgresql.Insert | sqlite.Insert
-"""Both know `on_conflict_do_nothing`, `on_conflict_do_update` and `excluded`."""
+"""Both have `on_conflict_do_nothing`, `on_conflict_do_update` and `excluded`."""
 
 
 class Database(Protocol):
-    """A database that is open, in this predrain's format. What goes wrong is raised as in data.store.faults."""
+    """A database that is open, in this predrain's format. Errors are raised as in data.store.store_faults."""
 
     @property
     def name(self) -> str:
-        """As people know it; never with a password."""
+        """The name that people know; never with a password."""
         ...
 
     @property
-    def set_aside(self) -> SetAside:
-        """Rows that were met and cannot be read."""
+    def set_aside(self) -> UnreadableRows:
+        """Rows that were found to be unreadable."""
         ...
 
     def insert(self, table: Table) -> Insert:
-        """An INSERT that may say what to do about a key that is there already."""
+        """Return an INSERT that may say what to do about a key that exists already."""
         ...
 
-    def put(
+    def insert_many(
         self,
         connection: Connection,
         table: Table,
         rows: Sequence[Mapping[str, Any]],
         conflict: Callable[[Any], Any],
     ) -> int:
-        """Write many rows, in their order, each with every column; returns how many were written.
+        """Write many rows, in their order, each with every column; return how many were written.
 
-        conflict: makes of an `insert` one that knows what to do about a key that is there. No two rows may have one
-        key, but where the second is to be ignored.
+        `conflict` turns an `insert` into one that handles a key that exists. No two rows may have one key, unless the
+        second is to be ignored.
         """
         ...
 
-    def among(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
-        """Whether the column holds one of `values`, of which there may be thousands."""
+    def is_any_of(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
+        """Return the condition that the column holds one of `values`, of which there may be thousands."""
+        ...
+
+    def contains_bytes(self, column: Column[bytes], part: bytes) -> ColumnElement[bool]:
+        """Return the condition that the column's value contains `part`."""
+        ...
+
+    def select_since(self, table: Table, time: str, since: Mapping[DeviceId, int]) -> Select[Any, Any]:
+        """Select device and document of the rows of each device whose column `time` is at or after its number.
+
+        The rows are ordered by device and time. Only the end of each device's index is read.
+        """
         ...
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` finds. It may be called twice."""
+        """Return the result of `work`, which may be called twice."""
         ...
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """`work` in one transaction: durable when this returns, undone when it raises.
+        """Run `work` in one transaction: durable when this returns, undone when it raises.
 
-        It may be called twice, and the first time may have been done all the same: it must be idempotent.
+        `work` may be called twice, and the first call may have taken effect all the same: it must be idempotent.
         """
         ...
 
-    def number(self, connection: Connection) -> int:
-        """Of the transaction in which `connection` writes: what it writes into followed tables carries it."""
+    def read_transaction_number(self, connection: Connection) -> int:
+        """Return the number of the transaction in which `connection` writes; its rows in followed tables carry it."""
         ...
 
-    def mark(self, connection: Connection) -> str:
-        """Which transactions had committed by now."""
+    def read_commit_mark(self, connection: Connection) -> str:
+        """Return a mark of the transactions that have committed by now."""
         ...
 
-    def between(self, written: ColumnElement[int], before: str, now: str) -> ColumnElement[bool]:
-        """Whether the transaction of that number had committed by the mark `now` and not by the mark `before`.
+    def is_committed_between(self, written: ColumnElement[int], before: str, now: str) -> ColumnElement[bool]:
+        """Return the condition that the transaction `written` had committed by the mark `now` and not by `before`.
 
-        Always true where the database has gone back to an older state since `before`.
+        The condition is always true if the database has gone back to an older state since `before`.
         """
         ...
 
-    def alone(self, task: str) -> AbstractContextManager[bool]:
-        """Whether no other process does `task` as long as the block runs."""
+    def try_lock_task(self, task: str) -> AbstractContextManager[bool]:
+        """Yield whether no other process does `task` as long as the block runs."""
         ...
 
     def close(self) -> None:
-        """Let go of files and sockets."""
+        """Close files and sockets."""
         ...

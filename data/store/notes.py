@@ -1,4 +1,4 @@
-"""Small things that parts of the service remember, each part in a room of its own."""
+"""Notes: small values that parts of the service store, each part under a namespace (`room`) of its own."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, bindparam, exists, or_, select
 
-from predrain.data.store import schema
+from predrain.data.store import store_schema
 from predrain.data.store.database import Database
 
-_NOTES = schema.notes
+_NOTES = store_schema.notes
 
 
-def notes(database: Database, room: str) -> Mapping[str, bytes]:
-    """As `data.store.port.Store.notes`."""
+def read_notes(database: Database, room: str) -> Mapping[str, bytes]:
+    """Implement `data.store.store_port.Store.read_notes`."""
     wanted = select(_NOTES.c.name, _NOTES.c.document).where(_NOTES.c.room == room).order_by(_NOTES.c.name)
     rows = database.read(lambda connection: connection.execute(wanted).all())
     return {name: bytes(document) for name, document in rows}
@@ -25,8 +25,10 @@ def write_notes(
     changes: Mapping[str, bytes | None],
     beside: Callable[[Connection], None] = lambda _connection: None,
 ) -> None:
-    """As `data.store.port.Store.note`, with `beside` in the same transaction. Changes are written in the order of
-    names, so that two writers never wait for each other."""
+    """Implement `data.store.store_port.Store.write_notes`, with `beside` in the same transaction.
+
+    Changes are written in the order of names, so that two writers never wait for each other.
+    """
     ordered = sorted(changes.items())
     kept = [{"room": room, "name": name, "document": raw} for name, raw in ordered if raw is not None]
     gone = [{"gone": name} for name, raw in ordered if raw is None]
@@ -48,7 +50,9 @@ def write_notes(
 
 
 def note_once(database: Database, room: str, name: str, document: bytes) -> bytes:
-    """As `data.store.port.Store.note_once`; of several processes that begin at once the first one's stays."""
+    """Implement `data.store.store_port.Store.note_once`; if several processes begin at once, the first one's
+    note stays.
+    """
     adding = database.insert(_NOTES).on_conflict_do_nothing()
     wanted = select(_NOTES.c.document).where(_NOTES.c.room == room, _NOTES.c.name == name)
 
@@ -60,7 +64,7 @@ def note_once(database: Database, room: str, name: str, document: bytes) -> byte
 
 
 def is_empty(database: Database) -> bool:
-    """As `data.store.port.Store.is_empty`."""
-    tables = (*schema.FOLLOWED, schema.host_latency)
+    """Implement `data.store.store_port.Store.is_empty`."""
+    tables = (*store_schema.FOLLOWED, store_schema.host_latency)
     any_row = select(or_(*(exists().select_from(table) for table in tables)))
     return not database.read(lambda connection: connection.execute(any_row).scalar_one())

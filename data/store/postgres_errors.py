@@ -1,4 +1,4 @@
-"""What PostgreSQL and the way to it can say against predrain, as sentences with the cure."""
+"""The errors of PostgreSQL and of the connection to it, as sentences with the cure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from predrain.data.refusal import Refusal
-from predrain.data.store.faults import (
+from predrain.data.store.store_faults import (
     StoreAway,
     StoreBusy,
     StoreDenied,
@@ -19,7 +19,7 @@ from predrain.data.store.faults import (
 )
 
 _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03")
-"""Serialisation failure, deadlock; shut down by an administrator, by a crash, not up yet."""
+"""Serialisation failure, deadlock; server shut down by an administrator, by a crash, or not up yet."""
 
 _BY_STATE: tuple[tuple[str, type[Refusal], str], ...] = (
     ("53100", StoreFull, "make room on the server's disk; what was saved before is safe"),
@@ -46,7 +46,7 @@ _BY_STATE: tuple[tuple[str, type[Refusal], str], ...] = (
     ("XX", StoreUnreadable, "bring the database back from a backup"),
     ("58", StoreFull, "look after the server's disk"),
 )
-"""SQLSTATE or its class, in the order in which they are looked at."""
+"""SQLSTATE or its class, in the order in which they are tried."""
 
 # A connection that fails has no SQLSTATE, only libpq's words.
 _BY_WORDS: tuple[tuple[str, type[Refusal], str], ...] = (
@@ -63,27 +63,27 @@ _BY_WORDS: tuple[tuple[str, type[Refusal], str], ...] = (
 )
 
 
-def passing(error: DBAPIError) -> bool:
-    """Whether the same may succeed at once on a new connection or in a new transaction."""
-    return error.connection_invalidated or _state(error) in _AGAIN
+def is_transient_error(error: DBAPIError) -> bool:
+    """Return whether the same may succeed at once on a new connection or in a new transaction."""
+    return error.connection_invalidated or _find_sqlstate(error) in _AGAIN
 
 
 @contextmanager
-def complained(name: str) -> Iterator[None]:
-    """PostgreSQL's errors about the store `name` as Refusals; errors of the statements themselves pass as they are."""
+def raise_postgres_refusals(name: str) -> Iterator[None]:
+    """Turn PostgreSQL's errors about the store `name` into Refusals; errors of the statements pass as they are."""
     try:
         yield
     except NoConnection as error:
         raise StoreBusy(f"the store {name} has no connection free for too long: try again") from error
     except DBAPIError as error:
-        refusal = _refusal(name, error)
+        refusal = _build_refusal(name, error)
         if refusal is None:
             raise
         raise refusal from error
 
 
-def _refusal(name: str, error: DBAPIError) -> Refusal | None:
-    state, said = _state(error), _said(error)
+def _build_refusal(name: str, error: DBAPIError) -> Refusal | None:
+    state, said = _find_sqlstate(error), _describe_postgres_error(error)
     if isinstance(error, DataError):
         return StoreUnreadable(
             f"the store {name} cannot hold what was to be saved ({said}): correct it; nothing was changed"
@@ -101,10 +101,10 @@ def _refusal(name: str, error: DBAPIError) -> Refusal | None:
     return None
 
 
-def _state(error: DBAPIError) -> str | None:
+def _find_sqlstate(error: DBAPIError) -> str | None:
     return getattr(error.orig, "sqlstate", None)
 
 
-def _said(error: DBAPIError) -> str:
+def _describe_postgres_error(error: DBAPIError) -> str:
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
     return lines[0].rsplit(" failed: ", 1)[-1][:300] if lines else type(error.orig).__name__

@@ -1,4 +1,4 @@
-"""Readings that change the device under whose name they are kept, as when a disk is found to live in another host."""
+"""Moves readings to another device's name, as when a disk is found to live in another host."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Reading
-from predrain.data.store import documents, schema
+from predrain.data.store import documents, store_schema
 from predrain.data.store.database import Database
-from predrain.data.store.schema import microseconds
+from predrain.data.store.store_schema import to_microseconds
 
-_READINGS, _LATEST = schema.readings, schema.latest_readings
+_READINGS, _LATEST = store_schema.readings, store_schema.latest_readings
 
 
 def refile_readings(database: Database, readings: Sequence[Reading], device: DeviceId) -> None:
-    """As `data.store.port.Store.refile_readings`."""
+    """Implement `data.store.store_port.Store.refile_readings`."""
     if not readings:
         return
     ordered = sorted(readings, key=lambda one: (one.device, one.taken_at))
     rows = [
         {
             "device": device,
-            "taken_at": microseconds(one.taken_at),
+            "taken_at": to_microseconds(one.taken_at),
             "document": documents.READING.write(replace(one, device=device)),
         }
         for one in ordered
@@ -35,10 +35,14 @@ def refile_readings(database: Database, readings: Sequence[Reading], device: Dev
     )
 
     def write(connection: Connection) -> None:
-        database.put(connection, _READINGS, rows, lambda insert: insert.on_conflict_do_nothing())
-        connection.execute(leaving, [{"of": one.device, "at": microseconds(one.taken_at)} for one in ordered])
+        database.insert_many(connection, _READINGS, rows, lambda insert: insert.on_conflict_do_nothing())
         connection.execute(
-            schema.checkpoints.delete().where(database.among(schema.checkpoints.c.device, concerned))
+            leaving, [{"of": one.device, "at": to_microseconds(one.taken_at)} for one in ordered]
+        )
+        connection.execute(
+            store_schema.checkpoints.delete().where(
+                database.is_any_of(store_schema.checkpoints.c.device, concerned)
+            )
         )
         for name in concerned:
             _renew_latest(database, connection, name)
@@ -47,17 +51,17 @@ def refile_readings(database: Database, readings: Sequence[Reading], device: Dev
 
 
 def forget_newest(database: Database, device: DeviceId) -> None:
-    """As `data.store.port.Store.forget_newest`."""
+    """Implement `data.store.store_port.Store.forget_newest`."""
 
     def write(connection: Connection) -> None:
-        for table in (schema.checkpoints, schema.latest_outlooks, _LATEST):
+        for table in (store_schema.checkpoints, store_schema.latest_outlooks, _LATEST):
             connection.execute(table.delete().where(table.c.device == device))
 
     database.write(write)
 
 
 def _renew_latest(database: Database, connection: Connection, device: str) -> None:
-    """Find the newest reading of a device anew."""
+    """Find the newest reading of a device again."""
     last = select(func.max(_READINGS.c.taken_at)).where(_READINGS.c.device == device).scalar_subquery()
     newest = select(_READINGS.c.taken_at, _READINGS.c.document).where(
         _READINGS.c.device == device, _READINGS.c.taken_at == last
@@ -66,4 +70,6 @@ def _renew_latest(database: Database, connection: Connection, device: str) -> No
     connection.execute(_LATEST.delete().where(_LATEST.c.device == device))
     if found is not None:
         row = {"device": device, "taken_at": found.taken_at, "document": found.document}
-        connection.execute(_LATEST.insert().values(**row, written=database.number(connection)))
+        connection.execute(
+            _LATEST.insert().values(**row, written=database.read_transaction_number(connection))
+        )

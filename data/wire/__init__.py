@@ -1,42 +1,44 @@
-"""The wire: what is sent between processes, and the border where it is judged.
+"""The wire: the format of values that are sent between processes, and the checks where they enter.
 
-`encode` and `decode` put a value into a versioned envelope and take it out; `Poison` says why bytes are none.
-`accept`, `accept_latency`, `accept_source` and `accept_windows` judge what came in; `NotAccepted` says what is wrong
-with it and where, `Ahead` that its time has not come yet. `DeadLetter` keeps what was refused, with the reason.
+`encode_envelope` and `decode_envelope` put a value into a versioned envelope and take it out; `UndecodableRecord` is
+raised for bytes that are no envelope. `accept_reading`, `accept_latency`, `accept_source` and `accept_windows` check
+incoming values. `NotAccepted` names the field that is wrong, and `RefusedForTime` means that the time of the value
+has not come yet. `DeadLetter` holds a refused record with the reason.
 """
 
+from predrain.data.log.log_port import LONGEST
 from predrain.data.wire.acceptance import (
     FUTURE,
-    Ahead,
-    Doubt,
+    ImplausibleNumber,
     NotAccepted,
-    accept,
+    RefusedForTime,
     accept_latency,
+    accept_reading,
     accept_source,
-    doubts,
+    find_implausible_numbers,
 )
-from predrain.data.wire.bodies import AuditEnd, DeadLetter, StoreMark
-from predrain.data.wire.envelope import LONGEST, Envelope, Poison, decode, encode
-from predrain.data.wire.shape import Misshapen
-from predrain.data.wire.windows import accept_windows
+from predrain.data.wire.envelope import Envelope, UndecodableRecord, decode_envelope, encode_envelope
+from predrain.data.wire.latency_wire import accept_windows
+from predrain.data.wire.strict_json import InvalidValue
+from predrain.data.wire.wire_bodies import AuditEnd, DeadLetter, StoreMark
 
 __all__ = [
     "FUTURE",
     "LONGEST",
-    "Ahead",
     "AuditEnd",
     "DeadLetter",
-    "Doubt",
     "Envelope",
-    "Misshapen",
+    "ImplausibleNumber",
+    "InvalidValue",
     "NotAccepted",
-    "Poison",
+    "RefusedForTime",
     "StoreMark",
-    "accept",
+    "UndecodableRecord",
     "accept_latency",
+    "accept_reading",
     "accept_source",
     "accept_windows",
-    "decode",
-    "doubts",
-    "encode",
+    "decode_envelope",
+    "encode_envelope",
+    "find_implausible_numbers",
 ]

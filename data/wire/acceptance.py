@@ -1,8 +1,8 @@
-"""What may come in: times that can be, counters that can be, and what to do about those that cannot.
+"""Checks incoming values: plausible times, plausible counters, and the handling of implausible ones.
 
-A reading from the future or with a negative counter is refused whole, because its sender is broken and would
-send more of them. A single number that no drive can have (5e15 power-on hours, a count of all ones) is the
-drive's own garble, and drives that garble are the ones to watch: that field becomes None, which is "not
+A reading from the future or with a negative counter is refused as a whole, because its sender is broken and would
+send more of them. A single number that no drive can have (5e15 power-on hours, a count of all ones) comes from the
+drive itself, and drives that report such numbers are the ones to watch. That field becomes None, which means "not
 known", and the rest of the reading is kept.
 """
 
@@ -16,22 +16,24 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
 
+from predrain.data.ids import ClusterId, HostName, OsdId, parse_cluster_id
+from predrain.data.latency_windows import LatencySummary
 from predrain.data.outside_text import DEVICE, is_clean
-from predrain.data.reading import Counters, LatencySummary, Reading, Smart
+from predrain.data.reading import Counters, Reading, Smart
 from predrain.data.refusal import Refusal
 from predrain.data.residence import BETWEEN, is_apart
-from predrain.data.wire.cleaning import clean_reading
+from predrain.data.wire.text_cleaning import clean_reading
 
 FUTURE = timedelta(minutes=5)
-"""How far a host's clock may run ahead."""
+"""Most time by which a host's clock may run ahead."""
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before this, a host's clock was never set."""
+"""A host's clock that shows an earlier time was never set."""
 
 LONGEST_NAME = DEVICE.limit
 LONGEST_WINDOW = timedelta(days=1)
 
-_COUNT = (0, 2**32 - 2)  # 2^32 - 1 and the all-ones of wider registers are "nothing here", not a count
+_COUNT = (0, 2**32 - 2)  # 2^32 - 1 and the all-ones of wider registers mean "nothing here" and are no count
 _BYTES = (0, 10**19)  # 10 GB/s for thirty years
 _WIDEST = 2**64
 WIDEST_MEASURE = 2**63
@@ -47,24 +49,24 @@ PLAUSIBLE: Mapping[str, tuple[int, int]] = {
     "power_on_hours": (0, 350_400),  # forty years
     "temperature_c": (-60, 150),
 }
-"""Least and greatest value of a number that a drive can truly have."""
+"""Smallest and largest value of a number that a drive can truly have."""
 
 
 class NotAccepted(Refusal):
-    """A reading or summary that is not taken in. The text names the field and its number."""
+    """A reading or summary is not accepted. The text names the field and its number."""
 
 
-class Ahead(NotAccepted):
-    """Refused for its time: by whose clock it is wrong is not known here, so it may be kept and sent again."""
+class RefusedForTime(NotAccepted):
+    """A value is refused for its time. It is unknown whose clock is wrong, so the value may be kept and sent again."""
 
     def __init__(self, why: str, seconds: float) -> None:
         super().__init__(why)
         self.seconds = seconds
-        """Until it would be taken, if no clock is set meanwhile."""
+        """Seconds until the value would be accepted, if no clock is set meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ImplausibleNumber:
     """A number that no drive can have, which was read as not known."""
 
     field: str
@@ -75,30 +77,33 @@ class Doubt:
         return f"{self.field} {self.number:,} is outside {least:,} to {greatest:,} and counts as not known"
 
 
-def accept(reading: Reading, now: datetime) -> Reading:
-    """The reading as it is to be kept: what `doubts` names is None, text clean, times not ahead of `now`, all else as
-    sent. Raises Refused."""
+def accept_reading(reading: Reading, now: datetime) -> Reading:
+    """Return the reading as it is to be stored.
+
+    Numbers in `find_implausible_numbers` become None, texts are cleaned, times are not ahead of `now`, and all else
+    is as it was sent. Raises NotAccepted.
+    """
     reading = clean_reading(reading)
-    _named("device", reading.device)
-    _named("host", reading.host)
+    _check_field_name("device", reading.device)
+    _check_field_name("host", reading.host)
     if is_apart(reading.device):
         raise NotAccepted(
             f"the device name {reading.device[:64]!r} holds {BETWEEN!r}, which stands between a disk and its host where"
             " two hosts name one disk: send the drive's own name"
         )
-    _dated("taken_at", reading.taken_at, now, reading.host)
-    _placed(reading)
+    _check_field_time("taken_at", reading.taken_at, now, reading.host)
+    _check_osds_and_kernel_errors(reading)
     if reading.taken_at > now or reading.received_at > now:
         reading = replace(
             reading, taken_at=_not_ahead(reading.taken_at, now), received_at=min(reading.received_at, now)
         )
     if not isinstance(reading.seen, Smart):
-        _dated("unreadable since", reading.seen.since, now, reading.host)
+        _check_field_time("unreadable since", reading.seen.since, now, reading.host)
         if reading.seen.since > now:
             reading = replace(reading, seen=replace(reading.seen, since=now))
         return reading
-    _counted(reading)
-    unknown = {doubt.field for doubt in doubts(reading)}
+    _check_smart_counts(reading)
+    unknown = {doubt.field for doubt in find_implausible_numbers(reading)}
     if not unknown:
         return reading
     smart = reading.seen
@@ -113,20 +118,23 @@ def accept(reading: Reading, now: datetime) -> Reading:
     )
 
 
-def doubts(reading: Reading) -> tuple[Doubt, ...]:
-    """Numbers that no drive can have, in the order of PLAUSIBLE; none for an unreadable drive."""
+def find_implausible_numbers(reading: Reading) -> tuple[ImplausibleNumber, ...]:
+    """Return the numbers that no drive can have, in the order of PLAUSIBLE; none for an unreadable drive."""
     if not isinstance(reading.seen, Smart):
         return ()
     return tuple(
-        Doubt(name, number)
-        for (name, (least, greatest)), number in zip(PLAUSIBLE.items(), _numbers(reading.seen), strict=True)
+        ImplausibleNumber(name, number)
+        for (name, (least, greatest)), number in zip(
+            PLAUSIBLE.items(), _list_checked_numbers(reading.seen), strict=True
+        )
         if number is not None and not least <= number <= greatest
     )
 
 
 def accept_latency(summary: LatencySummary, now: datetime) -> LatencySummary:
-    """The summary, unchanged. Raises Refused."""
+    """Return the summary, unchanged. Raises NotAccepted."""
     accept_source(summary.host, summary.window_start, now)
+    _check_cluster(summary.cluster, summary.osd, summary.host)
     if not 0 <= summary.osd < NO_OSD:
         raise NotAccepted(f"osd.{summary.osd} is no OSD: OSDs count from 0")
     if not 0 < summary.window_seconds <= LONGEST_WINDOW.total_seconds():
@@ -134,7 +142,8 @@ def accept_latency(summary: LatencySummary, now: datetime) -> LatencySummary:
             f"window_seconds {summary.window_seconds:g} is no window: it must be above 0, and a day at most"
         )
     known = [number for number in _measured(summary) if number is not None]
-    # Nearly always. A sum with a NaN in it is below nothing, and one with a number of a thousand digits cannot be made.
+    # This holds nearly always. A sum with a NaN compares as false. The maximum is tested before the sum,
+    # because an integer of a thousand digits cannot be added to a float.
     if min(known) >= 0 and max(known) < WIDEST_MEASURE and sum(known) < WIDEST_MEASURE:
         return summary
     for name, number in zip(_MEASURED, _measured(summary), strict=True):
@@ -147,34 +156,37 @@ def accept_latency(summary: LatencySummary, now: datetime) -> LatencySummary:
 
 
 def accept_source(host: str, window_start: datetime, now: datetime) -> None:
-    """Whether a host may have told of windows that began then. Raises Refused."""
-    _named("host", host)
-    _dated("window_start", window_start, now, host)
+    """Check that a host may have windows that began then. Raises NotAccepted."""
+    _check_field_name("host", host)
+    _check_field_time("window_start", window_start, now, host)
 
 
 _COUNTERS = tuple(field.name for field in fields(Counters))
 _counters = attrgetter(*_COUNTERS)
 _MEASURED = tuple(
-    field.name for field in fields(LatencySummary) if field.name not in ("host", "window_start")
+    field.name for field in fields(LatencySummary) if field.name not in ("host", "window_start", "cluster")
 )
 _measured = attrgetter(*_MEASURED)
 _IDS = frozenset(range(256))
 _COLDEST = -128
 _DEGREES = frozenset(f"attribute {number} raw" for number in (190, 194, 231))
-"""What may be below zero, as far as a signed byte goes."""
+"""Values that may be below zero, as far as a signed byte goes."""
 _ROW = ("raw", "value", "worst", "threshold", "raw_packed")
 _row = attrgetter(*_ROW)
 
 
-def _numbers(smart: Smart) -> tuple[int | None, ...]:
-    """In the order of PLAUSIBLE."""
+def _list_checked_numbers(smart: Smart) -> tuple[int | None, ...]:
+    """Return the checked numbers in the order of PLAUSIBLE."""
     return (*_counters(smart.counters), smart.power_on_hours, smart.temperature_c)
 
 
-def _placed(reading: Reading) -> None:
-    for seat in reading.seats:
-        if not 0 <= seat.osd < NO_OSD:
-            raise NotAccepted(f"osd.{seat.osd} on {reading.host} is no OSD: update that host's collector")
+def _check_osds_and_kernel_errors(reading: Reading) -> None:
+    for osd_device in reading.osd_devices:
+        if not 0 <= osd_device.osd < NO_OSD:
+            raise NotAccepted(
+                f"osd.{osd_device.osd} on {reading.host} is no OSD: update that host's collector"
+            )
+        _check_cluster(osd_device.cluster, osd_device.osd, reading.host)
     if reading.kernel_errors is not None and not 0 <= reading.kernel_errors < _WIDEST:
         raise NotAccepted(
             f"kernel_errors {reading.kernel_errors:,} of {reading.device} on {reading.host} is no count of errors:"
@@ -182,11 +194,22 @@ def _placed(reading: Reading) -> None:
         )
 
 
-def _counted(reading: Reading) -> None:
-    """No count may be below zero, or wider than a register: smartctl prints none, so it was made on the way."""
+def _check_cluster(cluster: ClusterId | None, osd: OsdId, host: HostName) -> None:
+    if cluster is not None and parse_cluster_id(cluster) != cluster:
+        raise NotAccepted(
+            f"cluster {cluster[:64]!r} of osd.{osd} on {host} is no fsid, which is a UUID in lower case: update that"
+            " host's collector"
+        )
+
+
+def _check_smart_counts(reading: Reading) -> None:
+    """Raise NotAccepted for a count below zero or wider than a register.
+
+    smartctl prints no such count, so it was made on the way.
+    """
     assert isinstance(reading.seen, Smart)
     smart, identity = reading.seen, reading.seen.identity
-    own = _numbers(smart)[:-1]  # without the temperature
+    own = _list_checked_numbers(smart)[:-1]  # without the temperature
     sizes = (identity.capacity_bytes, identity.rotation_rpm)
     rows = chain.from_iterable(map(_row, smart.attributes.values()))
     with suppress(OverflowError):
@@ -216,20 +239,21 @@ def _counted(reading: Reading) -> None:
 
 
 def _not_ahead(time: datetime, now: datetime) -> datetime:
-    """`time`, or where it is ahead of our clock the time of receipt, so that it never outranks what comes later.
+    """Return `time`, or the time of receipt if it is ahead of the local clock, so that it never outranks later
+    readings.
 
-    The readings of a host whose clock runs ahead keep their order: each comes so many microseconds before `now` as it
-    is seconds short of FUTURE.
+    The readings of a host whose clock runs ahead keep their order. Each is dated before `now` by as many microseconds
+    as its lead is seconds short of FUTURE.
     """
     return time if time <= now else now - (FUTURE - (time - now)) / 1_000_000
 
 
-def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
+def _check_field_time(field: str, time: datetime, now: datetime, host: str) -> None:
     if time.tzinfo is None:
         raise NotAccepted(f"{field} {time.isoformat()} from {host} has no time zone: send UTC")
     if time > now + FUTURE:
         ahead = (time - now).total_seconds()
-        raise Ahead(
+        raise RefusedForTime(
             f"{field} {time.isoformat()} from {host} is {ahead:,.0f} s in the future:"
             " set that host's clock (NTP), or the service's",
             ahead - FUTURE.total_seconds(),
@@ -240,7 +264,7 @@ def _dated(field: str, time: datetime, now: datetime, host: str) -> None:
         )
 
 
-def _named(field: str, name: str) -> None:
+def _check_field_name(field: str, name: str) -> None:
     if not name or len(name) > LONGEST_NAME or not (name.isprintable() or is_clean(name, LONGEST_NAME)):
         raise NotAccepted(
             f"the {field} name {name[:64]!r} is empty, longer than {LONGEST_NAME} characters or unprintable:"

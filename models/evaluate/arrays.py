@@ -1,6 +1,4 @@
-"""Names for the arrays that the protocol passes about, and the few steps on sorted arrays that many of
-them share.
-"""
+"""Names of the array types that the protocol uses, and steps on sorted arrays that many of its files share."""
 
 from __future__ import annotations
 
@@ -17,12 +15,13 @@ DAY_BITS = 20
 
 
 def drive_day(drive: Ints, day: Ints | int) -> Ints:
-    """One sortable integer for each drive and day."""
+    """Return one sortable integer for each drive and day."""
     return (drive << DAY_BITS) | day
 
 
 def weighted_quantile(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tuple[float, ...]:
-    """Smallest value below or at which `share` of the weight lies; NaN where there is no weight."""
+    """Return for each share the smallest value with at least this share of the weight at or below it; NaN
+    without weight."""
     if weights.sum() <= 0:
         return tuple(float("nan") for _ in shares)
     order = np.argsort(values, kind="stable")

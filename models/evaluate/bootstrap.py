@@ -1,7 +1,7 @@
 """The whole protocol over one or more forecasts: every figure with its interval, and paired differences.
 
-Drives are resampled with replacement; the same resamples serve every forecast, so that a difference has an
-interval of its own. It is called real when that excludes 0.
+Drives are resampled with replacement. The same resamples serve every forecast, so that a difference has an
+interval of its own. A difference is called real if its interval excludes 0.
 """
 
 from __future__ import annotations
@@ -14,25 +14,32 @@ import numpy as np
 from predrain.data.refusal import Refusal
 from predrain.models.evaluate.alarms import OwnAlarms
 from predrain.models.evaluate.arrays import Ints
-from predrain.models.evaluate.calibration import Bin
-from predrain.models.evaluate.cohort import CENSORED, Cohort, align, failures, gather, healthy_windows
-from predrain.models.evaluate.expectancy import Ends, LifeJudge, for_years, within
-from predrain.models.evaluate.judge import NAMED, EvaluationCase, Judge
-from predrain.models.evaluate.life import Share
-from predrain.models.evaluate.ranking import RATES, resample
-from predrain.models.evaluate.scores import Scores, landmarks_of
-from predrain.models.evaluate.truth import FailureTruth
+from predrain.models.evaluate.censoring_weights import CensoredShare
+from predrain.models.evaluate.cohort import (
+    CENSORED,
+    Cohort,
+    align_scores,
+    gather_cohort,
+    group_failures,
+    healthy_windows,
+)
+from predrain.models.evaluate.drive_outcomes import FailureTruth
+from predrain.models.evaluate.expectancy_scores import FollowedEnds, LifeJudge, follow_to_data_end, for_years
+from predrain.models.evaluate.forecast_scores import NAMED, EvaluationCase, Judge
+from predrain.models.evaluate.ranking import RATES, resample_drives
+from predrain.models.evaluate.reliability import Bin
+from predrain.models.evaluate.score_rows import Scores, landmarks_of
 
 PAIRED = ("pr_auc", "recall_at_0.1pct", "recall_at_1pct", "brier_skill_30d", "ece_30d")
 
 
 class NothingToJudge(Refusal):
-    """No drive is at risk with a known fate at any landmark."""
+    """No drive is at risk with a known outcome at any landmark."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootstrapInterval:
-    """A figure with the 2.5 and 97.5 percentiles of its resamples; NaN (null in JSON) is unknown."""
+    """A figure with the 2.5 and 97.5 percentiles of its resamples. NaN (null in JSON) means unknown."""
 
     value: float
     low: float
@@ -40,13 +47,13 @@ class BootstrapInterval:
 
     @property
     def excludes_zero(self) -> bool:
-        """For a difference: it is real."""
+        """True if a difference is real, because its interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is judged."""
+    """Numbers of the drives, rows, failures and windows that are judged."""
 
     first_landmark: str
     last_landmark: str
@@ -54,7 +61,7 @@ class Counts:
     last_day: str
     drives: int
     at_risk: int
-    """Drives at risk over all landmarks: expected rows."""
+    """Drives at risk over all landmarks, which is the expected number of rows."""
     rows: int
     """Rows whose 30-day label is known inside the data."""
     positive_rows: int
@@ -67,28 +74,28 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ForecastFigures:
-    """One forecast's figures."""
+    """The figures of one forecast."""
 
     name: str
     missing: int
     ignored: int
     figures: Mapping[str, BootstrapInterval]
     false_alarms: Mapping[str, Mapping[str, float]]
-    """Operating point -> stratum -> share of its healthy windows flagged."""
+    """Operating point -> stratum -> flagged share of its healthy windows."""
     reliability: Mapping[int, Sequence[Bin]]
-    life: Mapping[str, Share]
+    life: Mapping[str, CensoredShare]
     less_baseline: Mapping[str, Mapping[str, BootstrapInterval]]
-    """Baseline's name -> figure -> this minus that, on the same resamples."""
+    """Name of the baseline -> figure -> this forecast minus the baseline, on the same resamples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer of `predrain evaluate`."""
+    """The result of `predrain evaluate`."""
 
     counts: Counts
     failures_by_stratum: Mapping[str, int]
     judged: Sequence[ForecastFigures]
-    """The forecast first, then its baselines."""
+    """The figures of the forecast first, then of its baselines."""
     resamples: int
     seed: int
 
@@ -97,33 +104,35 @@ def _say_nothing(_done: int, _of: int) -> None:
     pass
 
 
-def evaluate(
+def evaluate_forecasts(
     truth: FailureTruth,
     forecasts: Sequence[tuple[str, Scores]],
     *,
     resamples: int = 1000,
     seed: int = 0,
-    ends: Ends | None = None,
+    ends: FollowedEnds | None = None,
     landmarks: Ints | None = None,
     with_life: bool = True,
     on_step: Callable[[int, int], None] = _say_nothing,
 ) -> Report:
-    """Judge the first forecast, and the others beside it. Landmarks are the first one's days unless given.
+    """Judge the first forecast, and the others beside it. The landmarks are the first one's days unless given.
 
     with_life: judge life expectancies and concordance, too. Raises NothingToJudge.
     """
     days = landmarks_of(forecasts[0][1]) if landmarks is None else landmarks
-    cohort = gather(truth, days)
-    if not cohort.known(30).any():
+    cohort = gather_cohort(truth, days)
+    if not cohort.has_known_label(30).any():
         raise NothingToJudge(
-            "No drive of the truth is at risk at the scores' landmarks with its fate known 30 days later; "
-            f"the truth ends on {_day(truth.end)}, so score landmarks up to 30 days before that."
+            "No drive of the truth is at risk at the scores' landmarks with its outcome known 30 days later; "
+            f"the truth ends on {_format_day(truth.end)}, so score landmarks up to 30 days before that."
         )
-    question = EvaluationCase.of(truth, cohort)
-    aligned = [align(cohort, truth, scores) for _, scores in forecasts]
+    question = EvaluationCase.from_cohort(truth, cohort)
+    aligned = [align_scores(cohort, truth, scores) for _, scores in forecasts]
     judges = [Judge(question, each) for each in aligned]
     alarms = [OwnAlarms(cohort, each) for each in aligned]
-    lives = [[LifeJudge(*within(cohort), each, "inside")] if with_life else [] for each in aligned]
+    lives = [
+        [LifeJudge(*follow_to_data_end(cohort), each, "inside")] if with_life else [] for each in aligned
+    ]
     if ends is not None and with_life:
         followed = for_years(cohort, truth, ends)
         if len(followed[1]):
@@ -132,7 +141,7 @@ def evaluate(
             ]
 
     def weights() -> Iterator[Ints]:
-        return (resample(seed, number, cohort.drives) for number in range(resamples + 1))
+        return (resample_drives(seed, number, cohort.drives) for number in range(resamples + 1))
 
     drawn: list[list[dict[str, float]]] = [[] for _ in forecasts]
     for number, weight in enumerate(weights()):
@@ -153,7 +162,7 @@ def evaluate(
             name,
             each.missing,
             each.ignored,
-            {figure: _interval(values) for figure, values in columns.items()},
+            {figure: _bootstrap_interval(values) for figure, values in columns.items()},
             {NAMED[rate]: judge.false_alarms_by_stratum(rate) for rate in RATES},
             judge.tables(),
             {
@@ -161,7 +170,7 @@ def evaluate(
                 for one in life
                 for k, v in one.rests_on({f: values[0] for f, values in columns.items()}).items()
             },
-            _differences(columns, [(f[0], c) for f, c in zip(forecasts, table, strict=True)][1:])
+            _bootstrap_differences(columns, [(f[0], c) for f, c in zip(forecasts, table, strict=True)][1:])
             if not place
             else {},
         )
@@ -169,15 +178,15 @@ def evaluate(
             zip(forecasts, aligned, judges, lives, table, strict=True)
         )
     ]
-    return Report(_counts(truth, cohort, question), _by_stratum(question), judged, resamples, seed)
+    return Report(_count_cases(truth, cohort, question), _by_stratum(question), judged, resamples, seed)
 
 
-def _differences(
+def _bootstrap_differences(
     ours: Mapping[str, list[float]], others: Sequence[tuple[str, Mapping[str, list[float]]]]
 ) -> dict[str, dict[str, BootstrapInterval]]:
     return {
         name: {
-            figure: _interval(
+            figure: _bootstrap_interval(
                 [mine - theirs for mine, theirs in zip(ours[figure], other[figure], strict=True)]
             )
             for figure in PAIRED
@@ -187,23 +196,23 @@ def _differences(
     }
 
 
-def _interval(values: Sequence[float]) -> BootstrapInterval:
-    """The first value is the sample's own, the others its resamples'."""
+def _bootstrap_interval(values: Sequence[float]) -> BootstrapInterval:
+    """Return the interval. The first value is the sample's own, and the others are its resamples'."""
     drawn = np.asarray(values[1:])
     drawn = drawn[np.isfinite(drawn)]
     low, high = np.percentile(drawn, (2.5, 97.5)) if len(drawn) else (np.nan, np.nan)
     return BootstrapInterval(float(values[0]), float(low), float(high))
 
 
-def _counts(truth: FailureTruth, cohort: Cohort, question: EvaluationCase) -> Counts:
-    known = cohort.known(30)
-    failed = failures(cohort)
+def _count_cases(truth: FailureTruth, cohort: Cohort, question: EvaluationCase) -> Counts:
+    known = cohort.has_known_label(30)
+    failed = group_failures(cohort)
     silent = question.strata.names.index("silent")
     return Counts(
-        first_landmark=_day(int(cohort.landmark.min())),
-        last_landmark=_day(int(cohort.landmark.max())),
+        first_landmark=_format_day(int(cohort.landmark.min())),
+        last_landmark=_format_day(int(cohort.landmark.max())),
         landmarks=len(np.unique(cohort.landmark)),
-        last_day=_day(truth.end),
+        last_day=_format_day(truth.end),
         drives=cohort.drives,
         at_risk=len(cohort.drive),
         rows=int(known.sum()),
@@ -223,5 +232,5 @@ def _by_stratum(question: EvaluationCase) -> dict[str, int]:
     }
 
 
-def _day(number: int) -> str:
+def _format_day(number: int) -> str:
     return str(np.datetime64(number, "D"))

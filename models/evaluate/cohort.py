@@ -1,11 +1,10 @@
-"""Who is judged and on what: rows (a drive at risk at a landmark), their labels, failures and healthy
-windows.
+"""The drives and landmarks that are judged: rows (a drive at risk at a landmark), labels, failures and healthy windows.
 
-Protocol (docs/explanation/evaluation.md): a drive is at risk at L when it is in service, its last day is
-after L and, in a daily set, it has a reading in [L-6, L]. y = 1 if it fails in (L, L+h], 0 if it is observed
-without failure to L+h or beyond, else censored. Rows of a horizon have a known y and L+h inside the data. A
-failure has a row with y = 1 at h = 30; a healthy window is a drive and 30-day block with rows of y = 0 and
-none of y = 1.
+The protocol (docs/explanation/evaluation.md): a drive is at risk at L when it is in service, its last day is after
+L and, in a daily set, it has a reading in [L-6, L]. The label y is 1 if it fails in (L, L+h], 0 if it is observed
+without failure to L+h or beyond, else censored. Rows of a horizon have a known y, and L+h lies inside the data. A
+failure has a row with y = 1 at h = 30. A healthy window is a drive and 30-day block with rows of y = 0 and none of
+y = 1.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from predrain.models.evaluate.arrays import DAY_BITS, Bools, Floats, Ints, drive_day
-from predrain.models.evaluate.scores import LIFE, PROBABILITIES, Scores
-from predrain.models.evaluate.truth import FailureTruth
+from predrain.models.evaluate.drive_outcomes import FailureTruth
+from predrain.models.evaluate.score_rows import LIFE, PROBABILITIES, Scores
 
 HORIZONS = (7, 14, 30)
 BLOCK_DAYS = 30
 CENSORED = -1
 STALE_DAYS = 6
 ALARMS = ("warning", "bad")
-"""Words of a status that raise an alarm, the milder one first."""
+"""Status values that raise an alarm, the milder one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Cohort:
     """Rows (m) sorted by drive and landmark; `drive` numbers the drives that have a row, 0..drives-1."""
 
     truth_drive: Ints
-    """(drives,) number of each in the truth."""
+    """(drives,) number of each drive in the truth."""
     drive: Ints
     landmark: Ints
     end: int
@@ -48,64 +47,65 @@ class Cohort:
 
     @property
     def drives(self) -> int:
-        """How many drives are ever at risk."""
+        """Return the number of drives that are ever at risk."""
         return len(self.truth_drive)
 
-    def known(self, horizon: int) -> Bools:
-        """(m,) rows of a horizon: label known, and all of the horizon inside the data."""
+    def has_known_label(self, horizon: int) -> Bools:
+        """Find the rows of a horizon: the label is known, and the whole horizon is inside the data. (m,) booleans."""
         inside: Bools = self.landmark + horizon <= self.end
         known: Bools = (self.label[horizon] != CENSORED) & inside
         return known
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Rows gathered into failures or windows: group g owns `rows[start[g]:start[g + 1]]`."""
+class RowGroups:
+    """Rows grouped into failures or windows: group g owns `rows[start[g]:start[g + 1]]`."""
 
     rows: Ints
     start: Ints
     drive: Ints
-    """(groups,) drive of each."""
+    """(groups,) drive of each group."""
 
     def __len__(self) -> int:
         return len(self.drive)
 
-    def largest(self, score: Floats) -> Floats:
-        """(groups,) the largest score over each group's rows."""
+    def compute_group_maxima(self, score: Floats) -> Floats:
+        """Return the largest score over each group's rows: (groups,)."""
         return np.maximum.reduceat(score[self.rows], self.start[:-1]) if len(self) else np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Aligned:
-    """A forecast on the cohort's rows. A row that the file lacks has NaN in every column.
+class AlignedScores:
+    """A forecast for the cohort's rows. A row that the file lacks has NaN in every column.
 
-    `alarm`, where the file has a status: 0 for none, 1 for warning, 2 for bad.
+    The column `alarm` exists if the file has a status: 0 for none, 1 for warning, 2 for bad.
     """
 
     columns: dict[str, Floats]
     missing: int
-    """Expected rows that the file lacks or leaves empty."""
+    """Number of expected rows that the file lacks or leaves empty."""
     ignored: int
-    """Rows of the file for other drives or days."""
+    """Number of rows of the file for other drives or days."""
 
     def score(self, name: str) -> Floats:
-        """A column to rank by: a missing row stands below every other."""
+        """Return a column to rank by. A missing row ranks below every other."""
         column = self.columns[name]
         return np.where(np.isnan(column), -np.inf, column)
 
     def probability(self, name: str) -> Floats:
-        """A column as a probability: a missing row counts as 0."""
+        """Return a column as a probability. A missing row counts as 0."""
         return np.nan_to_num(self.columns[name], nan=0.0)
 
 
-def gather(truth: FailureTruth, landmarks: Ints) -> Cohort:
-    """Rows at risk at these landmarks, with labels. Landmarks on or after the last day of data have none."""
+def gather_cohort(truth: FailureTruth, landmarks: Ints) -> Cohort:
+    """Gather the rows at risk at these landmarks, with labels. Landmarks on or after the last day of data have no
+    rows."""
     landmarks = np.unique(landmarks[landmarks < truth.end])
     everyone = np.flatnonzero(~truth.left_out)
     rows: list[Ints] = []
     for day in landmarks:
         at_risk = everyone[(truth.first[everyone] <= day) & (truth.last[everyone] > day)]
-        place = truth.latest(at_risk, np.full(len(at_risk), day))
+        place = truth.find_latest_readings(at_risk, np.full(len(at_risk), day))
         fresh = place >= 0
         fresh[fresh] = truth.reading_key[place[fresh]] >= drive_day(at_risk[fresh], int(day) - STALE_DAYS)
         at_risk = at_risk[~truth.daily[at_risk] | fresh]
@@ -114,7 +114,7 @@ def gather(truth: FailureTruth, landmarks: Ints) -> Cohort:
     in_truth, landmark = key >> DAY_BITS, key & (2**DAY_BITS - 1)
     truth_drive, drive = np.unique(in_truth, return_inverse=True)
     death, last = truth.death[truth_drive], truth.last[truth_drive]
-    place = truth.latest(in_truth, landmark)
+    place = truth.find_latest_readings(in_truth, landmark)
     told = place >= 0
     age = np.full(len(place), np.nan)
     age[told] = truth.hours[place[told]] + 24.0 * (
@@ -122,41 +122,41 @@ def gather(truth: FailureTruth, landmarks: Ints) -> Cohort:
     )
     symptomatic = np.zeros(len(place), dtype=bool)
     symptomatic[told] = truth.symptomatic[place[told]]
-    label = {horizon: _label(landmark, death[drive], last[drive], horizon) for horizon in HORIZONS}
+    label = {horizon: _label_rows(landmark, death[drive], last[drive], horizon) for horizon in HORIZONS}
     return Cohort(truth_drive, drive, landmark, truth.end, death, last, label, symptomatic, age)
 
 
-def _label(landmark: Ints, death: Ints, last: Ints, horizon: int) -> Ints:
+def _label_rows(landmark: Ints, death: Ints, last: Ints, horizon: int) -> Ints:
     dies = (death > landmark) & (death <= landmark + horizon)
     lives = last >= landmark + horizon
     return np.where(dies, 1, np.where(lives, 0, CENSORED)).astype(np.int64)
 
 
-def failures(cohort: Cohort) -> Groups:
-    """Each failure with its landmarks in [death-30, death-1]."""
+def group_failures(cohort: Cohort) -> RowGroups:
+    """Group each failure's landmarks in [death-30, death-1]."""
     rows = np.flatnonzero(cohort.label[30] == 1)
-    return _grouped(rows, cohort.drive[rows], cohort.drive[rows])
+    return _group_rows(rows, cohort.drive[rows], cohort.drive[rows])
 
 
-def healthy_windows(cohort: Cohort) -> Groups:
-    """Each drive and 30-day block (from the first landmark) with rows of y = 0 and none of y = 1."""
+def healthy_windows(cohort: Cohort) -> RowGroups:
+    """Group each drive and 30-day block (from the first landmark) with rows of y = 0 and none of y = 1."""
     if not len(cohort.landmark):
-        return _grouped(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+        return _group_rows(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
     block = (cohort.landmark - cohort.landmark.min()) // BLOCK_DAYS
     window = cohort.drive * (int(block.max()) + 1) + block
     sick = np.zeros(int(window.max()) + 1, dtype=bool)
     sick[window[cohort.label[30] == 1]] = True
     rows = np.flatnonzero((cohort.label[30] == 0) & ~sick[window])
-    return _grouped(rows, window[rows], cohort.drive[rows])
+    return _group_rows(rows, window[rows], cohort.drive[rows])
 
 
-def _grouped(rows: Ints, group: Ints, drive: Ints) -> Groups:
+def _group_rows(rows: Ints, group: Ints, drive: Ints) -> RowGroups:
     first = np.flatnonzero(np.diff(group, prepend=-1))
-    return Groups(rows, np.append(first, len(rows)), drive[first])
+    return RowGroups(rows, np.append(first, len(rows)), drive[first])
 
 
-def align(cohort: Cohort, truth: FailureTruth, scores: Scores) -> Aligned:
-    """Lay a forecast on the cohort's rows."""
+def align_scores(cohort: Cohort, truth: FailureTruth, scores: Scores) -> AlignedScores:
+    """Align a forecast with the cohort's rows."""
     number = {str(truth.serials[drive]): place for place, drive in enumerate(cohort.truth_drive)}
     drive = np.array([number.get(str(serial), -1) for serial in scores.serials], dtype=np.int64)
     expected = drive_day(cohort.drive, cohort.landmark)
@@ -174,4 +174,4 @@ def align(cohort: Cohort, truth: FailureTruth, scores: Scores) -> Aligned:
         columns["alarm"] = np.full(len(expected), np.nan)
         columns["alarm"][place[found]] = level[found]
     missing = int(np.isnan(columns["p_fail_30d"]).sum())
-    return Aligned(columns, missing, int(np.count_nonzero(~found)))
+    return AlignedScores(columns, missing, int(np.count_nonzero(~found)))

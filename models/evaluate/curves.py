@@ -1,6 +1,6 @@
-"""The curves behind the figures, for pictures: precision over recall, recall over false alarms, lead times.
+"""The curves for pictures: precision over recall, recall over false alarms, lead times.
 
-Of the sample itself; a curve is thinned to the points that a picture can show.
+The curves are those of the sample itself, not of resamples. They have only as many points as a picture can show.
 """
 
 from __future__ import annotations
@@ -11,52 +11,66 @@ from dataclasses import dataclass
 import numpy as np
 
 from predrain.models.evaluate.arrays import Floats, Ints
-from predrain.models.evaluate.cohort import Aligned, Cohort, align, failures, gather, healthy_windows
+from predrain.models.evaluate.cohort import (
+    AlignedScores,
+    Cohort,
+    align_scores,
+    gather_cohort,
+    group_failures,
+    healthy_windows,
+)
+from predrain.models.evaluate.drive_outcomes import FailureTruth
 from predrain.models.evaluate.ranking import HealthyCurve
-from predrain.models.evaluate.scores import Scores
-from predrain.models.evaluate.truth import FailureTruth
+from predrain.models.evaluate.score_rows import Scores
 
 BUDGETS = tuple(float(rate) for rate in np.logspace(-4, -1, 61))
-"""Shares of healthy windows flagged, 0.01 % to 10 %."""
+"""Flagged shares of the healthy windows, 0.01 % to 10 %."""
 POINTS = 200
 LEAD_AT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """One forecast's curves."""
+    """The curves of one forecast."""
 
     recall: Sequence[float]
-    """Rising, over rows."""
+    """Recall over rows, rising."""
     precision: Sequence[float]
-    """At each recall."""
+    """The precision at each recall."""
     budget: Sequence[float]
-    """Shares of healthy windows flagged."""
+    """Flagged shares of the healthy windows."""
     recall_at_budget: Sequence[float]
-    """Share of failures caught at each."""
+    """The share of failures that is caught at each budget."""
     leads: Sequence[int]
-    """Days before death of the first flag in the last 30 days, of each failure caught at 1 %."""
+    """Days from the first flag in the last 30 days to death, for each failure caught at a budget of 1 %."""
 
 
 def curves_of(truth: FailureTruth, forecasts: Mapping[str, Scores], landmarks: Ints) -> dict[str, Curves]:
-    """Of each forecast: precision and recall over rows with a known fate, recall per failure over false alarms,
-    lead times. landmarks: days since 1970-01-01.
+    """Compute the curves of each forecast: precision and recall over rows, recall of failures over false alarms,
+    lead times.
+
+    Rows count if their outcome is known. landmarks: days since 1970-01-01.
     """
-    cohort = gather(truth, landmarks)
-    return {name: _curves(cohort, align(cohort, truth, scores)) for name, scores in forecasts.items()}
+    cohort = gather_cohort(truth, landmarks)
+    return {
+        name: _compute_curves(cohort, align_scores(cohort, truth, scores))
+        for name, scores in forecasts.items()
+    }
 
 
-def _curves(cohort: Cohort, aligned: Aligned) -> Curves:
-    score, known = aligned.score("p_fail_30d"), cohort.known(30)
+def _compute_curves(cohort: Cohort, aligned: AlignedScores) -> Curves:
+    score, known = aligned.score("p_fail_30d"), cohort.has_known_label(30)
     recall, precision = _precision_recall(score[known], cohort.label[30][known])
-    failed, healthy = failures(cohort), healthy_windows(cohort)
+    failed, healthy = group_failures(cohort), healthy_windows(cohort)
     ones = np.ones(cohort.drives, dtype=np.int64)
-    windows = HealthyCurve(healthy.largest(score), healthy.drive, cohort.drives)
-    best = failed.largest(score)
-    caught = [point.caught(best) for point in windows.points(BUDGETS, ones)]
-    point = windows.points((LEAD_AT,), ones)[0]
+    windows = HealthyCurve(healthy.compute_group_maxima(score), healthy.drive, cohort.drives)
+    best = failed.compute_group_maxima(score)
+    caught = [point.flag_scores(best) for point in windows.find_operating_points(BUDGETS, ones)]
+    point = windows.find_operating_points((LEAD_AT,), ones)[0]
     lead = (cohort.death[cohort.drive] - cohort.landmark)[failed.rows]
-    first = failed.largest(np.where(score > point.threshold, _on_rows(lead, failed.rows, len(score)), 0.0))
+    first = failed.compute_group_maxima(
+        np.where(score > point.threshold, _on_rows(lead, failed.rows, len(score)), 0.0)
+    )
     return Curves(
         recall.tolist(),
         precision.tolist(),
@@ -73,7 +87,8 @@ def _on_rows(values: Ints, rows: Ints, size: int) -> Floats:
 
 
 def _precision_recall(score: Floats, label: Ints) -> tuple[Floats, Floats]:
-    """Where tied groups end, thinned to POINTS evenly spread over recall."""
+    """Compute recall and precision where groups of equal scores end, at up to POINTS points evenly spread over
+    recall."""
     order = np.argsort(-score, kind="stable")
     score, label = score[order], label[order]
     if not label.any():

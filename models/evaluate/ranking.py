@@ -1,7 +1,7 @@
-"""How well a score ranks: PR-AUC on rows, recall of failures at a rate of false alarms on healthy windows.
+"""Measures of a ranking: PR-AUC on rows, and recall of failures at a rate of false alarms on healthy windows.
 
-Everything is sorted once. A bootstrap resample is a weight for each drive (how often it was drawn), so that
-thresholds and curves are recomputed under new weights without sorting again.
+Everything is sorted once. A bootstrap resample is a weight for each drive (how often it was drawn), so thresholds
+and curves can be recomputed under new weights without sorting again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from predrain.models.evaluate.arrays import Floats, Ints
+from predrain.models.evaluate.arrays import Bools, Floats, Ints
 
 RATES = (0.001, 0.01)
 """Shares of healthy windows that may be flagged: the two operating points."""
@@ -19,23 +19,22 @@ _TOP = 4 * max(RATES)
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """Everything above `threshold` is flagged, and the share `tied` of what stands exactly on it."""
+    """A threshold: every score above it is flagged, and the share `tied` of the scores equal to it."""
 
     threshold: float
     tied: float
 
-    def caught(self, score: Floats) -> Floats:
-        """(n,) 1 above the threshold, `tied` on it, 0 below."""
+    def flag_scores(self, score: Floats) -> Floats:
+        """Return 1 above the threshold, `tied` on it, 0 below: (n,)."""
         return np.where(score > self.threshold, 1.0, np.where(score == self.threshold, self.tied, 0.0))
 
 
 class RowCurve:
-    """Precision and recall over rows: sorted by falling score, cut where tied groups that hold positives
-    end.
-    """
+    """Precision and recall over rows, sorted by falling score and cut at the ends of tied groups that hold
+    positives."""
 
     def __init__(self, score: Floats, label: Ints, drive: Ints) -> None:
-        """score, label (0 or 1), drive: (rows,)."""
+        """Sort the rows. score, label (0 or 1), drive: (rows,)."""
         order = np.argsort(-score, kind="stable")
         score, label, drive = score[order], label[order], drive[order]
         ends = (
@@ -52,8 +51,7 @@ class RowCurve:
         self._positive_cut = np.searchsorted(cuts, positive, side="right")
 
     def average_precision(self, weight: Ints) -> float:
-        """Sum over tied groups of (recall gained) x (precision so far), as scikit-learn's; NaN without
-        positives.
+        """Sum (recall gained) x (precision so far) over tied groups, as scikit-learn does; NaN without positives.
 
         weight: (drives,) how often each drive counts.
         """
@@ -67,11 +65,27 @@ class RowCurve:
         return float((gained * precision).sum() / gained.sum())
 
 
+def compute_average_precision(positive: Bools, score: Floats, weight: Floats) -> float:
+    """Sum (recall gained) x (precision so far) over scores that are tied; NaN without positives.
+
+    positive, score, weight: (rows,). The definition is that of scikit-learn's `average_precision_score`.
+    """
+    order = np.argsort(-score, kind="stable")
+    last_of_tie = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)
+    hits = np.cumsum(np.where(positive, weight, 0.0)[order])[last_of_tie]
+    if not len(hits) or hits[-1] == 0:
+        return float("nan")
+    flagged = np.cumsum(weight[order])[last_of_tie]
+    return float(
+        (np.diff(hits, prepend=0.0) * hits / np.maximum(flagged, np.finfo(float).tiny)).sum() / hits[-1]
+    )
+
+
 class HealthyCurve:
-    """Healthy windows (or rows) by falling score: the threshold at which a given share of them is flagged."""
+    """Healthy windows (or rows) by falling score: gives the threshold at which a certain share of them is flagged."""
 
     def __init__(self, score: Floats, drive: Ints, drives: int) -> None:
-        """score, drive: (windows,)."""
+        """Sort the windows. score, drive: (windows,)."""
         order = np.argsort(-score, kind="stable")
         self._score, self._drive = score[order], drive[order]
         self._per_drive = np.bincount(drive, minlength=drives)
@@ -81,11 +95,10 @@ class HealthyCurve:
             int(np.searchsorted(self._negated, self._negated[place], side="right")) if len(score) else 0
         )
 
-    def points(self, rates: tuple[float, ...], weight: Ints) -> list[OperatingPoint]:
-        """The threshold for each rate; ties on it are shared out linearly, so a constant score catches
-        `rate`.
+    def find_operating_points(self, rates: tuple[float, ...], weight: Ints) -> list[OperatingPoint]:
+        """Find the threshold for each rate. Ties on it are shared out linearly, so a constant score catches `rate`.
 
-        Without any window nothing can be flagged: the threshold is infinite.
+        Without any window nothing can be flagged, and the threshold is infinite.
         """
         if not len(self._score):
             return [OperatingPoint(float("inf"), 0.0) for _ in rates]
@@ -112,7 +125,7 @@ class HealthyCurve:
         return found
 
     def share_caught(self, point: OperatingPoint, weight: Ints) -> float:
-        """Share of these windows (or rows) that an operating point flags."""
+        """Return the share of these windows (or rows) that an operating point flags."""
         above = int(np.searchsorted(self._negated, -point.threshold, side="left"))
         upto = int(np.searchsorted(self._negated, -point.threshold, side="right"))
         flagged = float(weight[self._drive[:above]].sum(dtype=np.int64))
@@ -122,8 +135,8 @@ class HealthyCurve:
         return flagged / total if total else float("nan")
 
 
-def resample(seed: int, number: int, drives: int) -> Ints:
-    """(drives,) how often each drive is drawn in resample `number`; number 0 is the sample itself."""
+def resample_drives(seed: int, number: int, drives: int) -> Ints:
+    """Return how often each drive is drawn in resample `number`: (drives,). Number 0 is the sample itself."""
     if number == 0:
         return np.ones(drives, dtype=np.int64)
     drawn = np.random.default_rng([seed, number]).integers(drives, size=drives)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from predrain.models.evaluate.arrays import Bools, Floats, Ints
-from predrain.models.evaluate.cohort import Cohort, Groups
-from predrain.models.evaluate.truth import FailureTruth
+from predrain.models.evaluate.cohort import Cohort, RowGroups
+from predrain.models.evaluate.drive_outcomes import FailureTruth
 
 LEAST_FAILURES = 20
-"""A model is told apart from this many failures on."""
+"""Number of failures from which on a model is a stratum of its own."""
 HOURS_A_YEAR = 8766.0
 AGES = ("under 1 y", "1-2 y", "2-3 y", "3-4 y", "4-5 y", "5 y and over")
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Which failure and which window belongs to which stratum."""
+    """The strata of each failure and of each window."""
 
     names: tuple[str, ...]
     """`silent`, `symptomatic`, `model X`, `age 1-2 y`."""
@@ -28,12 +28,14 @@ class Strata:
     """(windows, strata)"""
 
 
-def stratify(truth: FailureTruth, cohort: Cohort, failed: Groups, healthy: Groups) -> Strata:
-    """A failure is what its last reading at least one day before death says; a window is symptomatic if
-    any of its landmarks is, and as old as at its first.
+def assign_strata(truth: FailureTruth, cohort: Cohort, failed: RowGroups, healthy: RowGroups) -> Strata:
+    """Assign each failure and window to its strata.
+
+    A failure is classified by its last reading at least one day before death. A window is symptomatic if any of its
+    landmarks is, and has the age of its first landmark.
     """
     dead = cohort.truth_drive[failed.drive]
-    place = truth.latest(dead, truth.death[dead] - 1)
+    place = truth.find_latest_readings(dead, truth.death[dead] - 1)
     told = place >= 0
     sick = np.zeros(len(failed), dtype=bool)
     sick[told] = truth.symptomatic[place[told]]
@@ -52,7 +54,7 @@ def stratify(truth: FailureTruth, cohort: Cohort, failed: Groups, healthy: Group
         names.append(f"model {name}")
         failure.append(model[failed.drive] == name)
         window.append(model[healthy.drive] == name)
-    failure_age, window_age = _age(failure_hours), _age(window_hours)
+    failure_age, window_age = _assign_age_groups(failure_hours), _assign_age_groups(window_hours)
     for number, name in enumerate(AGES):
         names.append(f"age {name}")
         failure.append(failure_age == number)
@@ -60,6 +62,6 @@ def stratify(truth: FailureTruth, cohort: Cohort, failed: Groups, healthy: Group
     return Strata(tuple(names), np.stack(failure, axis=1), np.stack(window, axis=1))
 
 
-def _age(hours: Floats) -> Ints:
+def _assign_age_groups(hours: Floats) -> Ints:
     years = np.nan_to_num(hours / HOURS_A_YEAR, nan=-1.0)
     return np.where(years < 0, -1, np.minimum(years, len(AGES) - 1)).astype(np.int64)

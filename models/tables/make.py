@@ -1,10 +1,9 @@
 """Count deaths and drive-years of drive models, from sources that reach beyond the SMART histories.
 
-Run: python -m predrain.models.tables.make DATA
-DATA holds drives/lifetable_st4000dm000.parquet, drives/lifetimes_2016_2025.parquet and
-evidence/priors/backblaze_afr_by_model_2024q2.csv. Writes lives.json (by year of age) and public_counts.json (all ages
-together, without solid-state drives). Both know more than a forecaster of an earlier day may, so `predrain train
---until` leaves them out.
+Run: python -m predrain.models.tables.make DATA DATA holds drives/lifetable_st4000dm000.parquet,
+drives/lifetimes_2016_2025.parquet and evidence/priors/backblaze_afr_by_model_2024q2.csv. Writes lives.json (by year
+of age) and public_counts.json (all ages together, without solid-state drives). Both know more than a forecaster of
+an earlier day may, so `predrain train --until` leaves them out.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from pathlib import Path
 
 import duckdb
 
-from predrain.models.family import normalize_model
+from predrain.models.forecast.drive_family import normalize_model
 
 AGES = 12
 YEAR = 365.25
 
 
 def main(data: Path) -> None:
-    """Write both tables beside this file."""
+    """Write both tables to the folder of this file."""
     write_lives(data / "drives")
     write_public_counts(data / "evidence" / "priors" / "backblaze_afr_by_model_2024q2.csv")
 
@@ -59,8 +58,10 @@ def write_lives(folder: Path) -> None:
 
 
 def count_lives(folder: Path, until: date | None = None) -> dict[str, list[list[float]]]:
-    """Deaths and drive-years by year of age of each model. until: as they were known on that day; of the table that
-    tells calendar years alone, the years that were over by then count.
+    """Count deaths and drive-years by year of age of each model.
+
+    until: the counts are those known on that day. One table has only calendar years; of it, the years that were
+    over by then count.
     """
     sql = duckdb.connect(":memory:")
     last = date.max if until is None else until

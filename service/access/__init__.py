@@ -1,1 +1,1 @@
-"""service.access: who may enter and what they did: the book of credentials, sessions, limits, TLS, sign-in, audit."""
+"""Access to the service: the book of credentials, sessions, rate limits, TLS, sign-in, and the audit."""

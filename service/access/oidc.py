@@ -1,60 +1,59 @@
-"""Sign-in at a provider: OpenID Connect's code flow with PKCE (RFC 7636), state and nonce.
+"""Sign-in at a provider: OpenID Connect's code flow with PKCE (RFC 7636), state and nonce, by Authlib.
 
-What must survive the round trip (state, nonce, verifier, where to go on) is in a cookie of the very browser that began
-it, so that any process can take it up, and nobody can end a sign-in that another browser began.
+The values that must survive the round trip (state, nonce, verifier, return path) are in a cookie of the browser that
+began the sign-in. So any process can finish the sign-in, and no other browser can.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
-import json
-import secrets
 import ssl
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from dataclasses import dataclass
-from http.client import HTTPException
+from http import HTTPStatus
 from typing import Any
 
+import httpx2
 import msgspec
+from authlib.integrations.base_client import BaseApp, OAuth2Mixin, OAuthError, OpenIDMixin
+from authlib.integrations.httpx_client import OAuth2Client
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
 
-from predrain.data.clock import Clock
 from predrain.data.outside_text import CALLER, clean_identifier
 from predrain.data.refusal import Refusal
-from predrain.service.tokens import Caller, Scope
+from predrain.service.access.tokens import Caller, Scope
 
 DEADLINE_SECONDS = 10.0
 LONGEST_ANSWER = 1 << 20
 LEEWAY_SECONDS = 60
 KEYS_SECONDS = 60.0
-"""At the soonest the provider's keys are fetched again, for a token under a key that is not among them."""
+"""The shortest time between two fetches of the provider's keys, for a token whose key is not among the known ones."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures by a key that only the provider has: neither `none` nor those of a shared secret."""
+"""Signature algorithms whose private key only the provider has: neither `none` nor those of a shared secret."""
 
 
 class ProviderAway(Refusal):
-    """The provider does not answer, or not as OpenID Connect has it."""
+    """The provider does not answer, or its answer does not follow OpenID Connect."""
 
 
 class NotSignedIn(Refusal):
-    """What came back from the provider lets nobody in."""
+    """The provider's answer gives no access."""
 
 
 class MayNothing(NotSignedIn):
-    """The provider vouches for `caller`, and the settings grant them nothing."""
+    """The provider vouches for `caller`, but the settings grant that person nothing."""
 
     def __init__(self, caller: Caller, told: str) -> None:
         self.caller = caller
         super().__init__(told)
 
 
-class Begun(msgspec.Struct, frozen=True):
-    """A sign-in under way, as its browser keeps it."""
+class PendingSignIn(msgspec.Struct, frozen=True):
+    """A sign-in in progress, as its browser's cookie holds it."""
 
     state: str
     nonce: str
@@ -63,14 +62,14 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Grants:
-    """Which values of a claim let do what; `*` stands for everybody."""
+class ClaimGrants:
+    """The scopes that each value of a claim gives; `*` stands for every value."""
 
     claim: str
     by_scope: tuple[tuple[Scope, tuple[str, ...]], ...]
 
-    def of(self, claims: dict[str, Any]) -> frozenset[Scope]:
-        """What somebody with these claims may do. Who may act may read."""
+    def find_scopes(self, claims: dict[str, Any]) -> frozenset[Scope]:
+        """Return the scopes of a person with these claims. A person with any scope may read."""
         said = claims.get(self.claim)
         several = said if isinstance(said, list) else [said]
         held = {one for one in several if isinstance(one, str)}
@@ -79,7 +78,7 @@ class Grants:
 
 
 class _Discovered(msgspec.Struct, frozen=True):
-    """What is used of the provider's own description."""
+    """The fields of the provider's discovery document that are used."""
 
     issuer: str
     authorization_endpoint: str
@@ -87,8 +86,63 @@ class _Discovered(msgspec.Struct, frozen=True):
     jwks_uri: str
 
 
-class Provider:
-    """One provider, asked when the first person signs in. Every method may be called from any thread."""
+class _ProviderClient(OAuth2Client):
+    """An HTTP client whose base URL is the issuer. It reads a bounded answer and follows no redirect."""
+
+    def request(self, method: str, url: httpx2.URL | str, *args: Any, **options: Any) -> httpx2.Response:
+        """Return the answer with its whole body. Raises ProviderAway."""
+        issuer = str(self.base_url).rstrip("/")
+        end, content = time.monotonic() + DEADLINE_SECONDS, bytearray()
+        try:
+            with self.stream(method, url, *args, **options) as answer:
+                for piece in answer.iter_raw():
+                    content += piece
+                    if len(content) > LONGEST_ANSWER or time.monotonic() > end:
+                        raise ProviderAway(
+                            f"{issuer} does not end its answer; sign in with a token meanwhile"
+                        )
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise ProviderAway(
+                f"{issuer} does not answer ({error}); sign in with a token meanwhile"
+            ) from error
+        if answer.status_code != HTTPStatus.OK:
+            raise ProviderAway(
+                f"{issuer} answered {answer.status_code}: {content[:300].decode(errors='replace')}"
+            )
+        return httpx2.Response(answer.status_code, content=bytes(content), request=answer.request)
+
+
+class _RelyingParty(OAuth2Mixin, OpenIDMixin, BaseApp):
+    """Authlib's client of one provider, without the session of a web framework."""
+
+    client_cls = _ProviderClient
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(None, **options)
+        self._lock = threading.Lock()
+        self._keys: Any = None
+        self._fetched = 0.0
+
+    def fetch_jwk_set(self, force: bool = False) -> Any:
+        """Return the provider's keys. Raises ProviderAway.
+
+        Authlib forces a fetch for a token under an unknown key. Here the keys are fetched again at most every
+        `KEYS_SECONDS`, so that forged tokens do not cause a fetch each.
+        """
+        with self._lock:
+            if self._keys is None or (force and time.monotonic() - self._fetched > KEYS_SECONDS):
+                try:
+                    found = super().fetch_jwk_set(force=True)
+                    KeySet.import_key_set(found)
+                except (JoseError, ValueError, KeyError, TypeError) as error:
+                    issuer = self.server_metadata["issuer"]
+                    raise ProviderAway(f"the keys of {issuer} cannot be read: {error}") from error
+                self._keys, self._fetched = found, time.monotonic()
+            return self._keys
+
+
+class OidcProvider:
+    """One provider, which is contacted when the first person signs in. Every method is thread-safe."""
 
     def __init__(
         self,
@@ -96,56 +150,52 @@ class Provider:
         client_id: str,
         client_secret: str,
         scope: str,
-        grants: Grants,
+        grants: ClaimGrants,
         returning: str,
-        clock: Clock,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """returning: the address that people are sent back to, as the provider knows it."""
+        """returning: the address to which the provider sends people back; it is registered there."""
         self._issuer, self._client_id, self._client_secret = issuer.rstrip("/"), client_id, client_secret
-        self._scope, self._grants, self._returning, self._clock = scope, grants, returning, clock
-        self._opener = urllib.request.build_opener(
-            _NoRedirects, urllib.request.HTTPSHandler(context=tls or ssl.create_default_context())
-        )
+        self._grants, self._returning = grants, returning
+        self._client_options = {
+            "base_url": self._issuer,
+            "scope": scope,
+            "code_challenge_method": "S256",
+            "verify": tls or ssl.create_default_context(),
+            "timeout": DEADLINE_SECONDS,
+            # A packed answer could be small on the way and large in memory.
+            "headers": {"Accept": "application/json", "Accept-Encoding": "identity"},
+        }
         self._lock = threading.Lock()
-        self._found: _Discovered | None = None
-        self._keys: Any = None
-        self._fetched = 0.0
+        self._party: _RelyingParty | None = None
 
-    def greet(self) -> str:
-        """The provider's own description and its keys, without anybody signing in; its issuer. Raises ProviderAway."""
-        with self._lock:
-            self._describe()
-            self._fetch()
+    def run_preflight_check(self) -> str:
+        """Read the provider's discovery document and its keys, without a sign-in. Return its issuer. Raises
+        ProviderAway.
+        """
+        self._discover().fetch_jwk_set()
         return self._issuer
 
-    def begin(self, back: str) -> tuple[str, str]:
-        """Where to send a browser, and what it must keep meanwhile. Raises ProviderAway."""
-        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        begun = Begun(state, nonce, verifier, local(back))
-        challenge = base64.urlsafe_b64encode(hashlib.sha256(begun.verifier.encode()).digest()).rstrip(b"=")
-        asked = {
-            "response_type": "code",
-            "client_id": self._client_id,
-            "redirect_uri": self._returning,
-            "scope": self._scope,
-            "state": begun.state,
-            "nonce": begun.nonce,
-            "code_challenge": challenge.decode(),
-            "code_challenge_method": "S256",
-        }
-        where = self._description().authorization_endpoint
-        mark = "&" if "?" in where else "?"
-        kept = base64.urlsafe_b64encode(msgspec.json.encode(begun)).decode()
-        return f"{where}{mark}{urllib.parse.urlencode(asked)}", kept
+    def begin_sign_in(self, back: str) -> tuple[str, str]:
+        """Return the address to send the browser to, and the cookie that it must keep meanwhile. Raises
+        ProviderAway.
+        """
+        asked = self._discover().create_authorization_url(self._returning)
+        begun = PendingSignIn(
+            asked["state"], asked["nonce"], asked["code_verifier"], sanitize_return_path(back)
+        )
+        return asked["url"], base64.urlsafe_b64encode(msgspec.json.encode(begun)).decode()
 
-    def end(self, kept: str, state: str, code: str) -> tuple[Caller, str]:
-        """Who came back with `code`, and where they wanted to go. Raises ProviderAway, NotSignedIn."""
-        begun = _begun(kept)
+    def finish_sign_in(self, kept: str, state: str, code: str) -> tuple[Caller, str]:
+        """Return the caller who came back with `code`, and the return path.
+
+        Raises ProviderAway, NotSignedIn, and MayNothing if the settings grant the caller nothing.
+        """
+        begun = _decode_pending_sign_in(kept)
         if not hmac.compare_digest(begun.state.encode(), state.encode()):
             raise NotSignedIn("this is not the sign-in that this browser began; sign in again")
-        claims = self._claims(self._redeem(code, begun.verifier), begun.nonce)
-        scopes = self._grants.of(claims)
+        claims = self._redeem(code, begun)
+        scopes = self._grants.find_scopes(claims)
         name = next(
             (str(claims[key]) for key in ("preferred_username", "email", "sub") if claims.get(key)), "?"
         )
@@ -157,140 +207,82 @@ class Provider:
                 f"{name} may do nothing here: no value of {self._grants.claim} is named by read, act or admin of "
                 "[oidc]",
             )
-        return caller, local(begun.back)
+        return caller, sanitize_return_path(begun.back)
 
-    def _redeem(self, code: str, verifier: str) -> str:
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": self._returning,
-            "client_id": self._client_id,
-            "code_verifier": verifier,
+    def _redeem(self, code: str, begun: PendingSignIn) -> dict[str, Any]:
+        """Exchange the code for an ID token; return its validated claims. Raises ProviderAway, NotSignedIn."""
+        party: Any = self._discover()  # the stubs leave what is called here untyped
+        expected = {
+            "iss": {"essential": True, "value": party.server_metadata["issuer"]},
+            "aud": {"essential": True, "value": self._client_id},
         }
-        request = urllib.request.Request(  # noqa: S310  (the settings name it, or who they name)
-            self._description().token_endpoint, urllib.parse.urlencode(form).encode()
-        )
-        if self._client_secret:
-            pair = f"{urllib.parse.quote(self._client_id)}:{urllib.parse.quote(self._client_secret)}"
-            request.add_header("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
-        token = self._ask(request).get("id_token")
-        if not isinstance(token, str):
-            raise ProviderAway(f"{self._issuer} gives no id_token; let scope of [oidc] have openid in it")
-        return token
-
-    def _claims(self, token: str, nonce: str) -> dict[str, Any]:
-        from joserfc import jwt
-        from joserfc.errors import JoseError
-
         try:
-            found = jwt.decode(token, self._known_keys(token), algorithms=list(ALGORITHMS))
-            expected = jwt.JWTClaimsRegistry(
-                now=int(self._clock.now().timestamp()),
-                leeway=LEEWAY_SECONDS,
-                iss={"essential": True, "value": self._description().issuer},
-                aud={"essential": True, "value": self._client_id},
-                exp={"essential": True},
-                sub={"essential": True},
-                nonce={"essential": True, "value": nonce},
-            )
-            expected.validate(found.claims)
-        except (JoseError, ValueError) as error:
+            token = party.fetch_access_token(self._returning, code=code, code_verifier=begun.verifier)
+            found = party.parse_id_token(token, begun.nonce, expected, leeway=LEEWAY_SECONDS)
+        except (JoseError, OAuthError, ValueError, TypeError) as error:
             raise NotSignedIn(f"{self._issuer} vouches for nobody that we can check: {error}") from error
-        also = found.claims.get("azp")
-        if also is not None and also != self._client_id:
-            raise NotSignedIn(f"{self._issuer} gave this token to {str(also)[:100]} and not to us")
-        return dict(found.claims)
+        if found is None:
+            raise ProviderAway(f"{self._issuer} gives no id_token; let scope of [oidc] have openid in it")
+        return dict(found)
 
-    def _known_keys(self, token: str) -> Any:
-        """The provider's keys; fetched anew for a key that is not among them, but not for every forged one."""
-        named = _key_of(token)
+    def _discover(self) -> _RelyingParty:
+        """Return the client, which reads the provider's discovery document at the first call. Raises
+        ProviderAway.
+        """
         with self._lock:
-            known = self._keys is not None and any(key.kid == named for key in self._keys.keys)
-            if self._keys is None or (not known and time.monotonic() - self._fetched > KEYS_SECONDS):
-                self._fetch()
-            return self._keys
-
-    def _fetch(self) -> None:
-        """The provider's keys. With the lock."""
-        from joserfc.jwk import KeySet
-
-        request = urllib.request.Request(self._describe().jwks_uri)  # noqa: S310
-        found = self._ask(request)
-        try:
-            self._keys = KeySet.import_key_set(found)  # type: ignore[arg-type]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ProviderAway(f"the keys of {self._issuer} cannot be read: {error}") from error
-        self._fetched = time.monotonic()
-
-    def _description(self) -> _Discovered:
-        with self._lock:
-            return self._describe()
-
-    def _describe(self) -> _Discovered:
-        """With the lock."""
-        if self._found is None:
-            request = urllib.request.Request(f"{self._issuer}/.well-known/openid-configuration")  # noqa: S310
-            try:
-                found = msgspec.convert(self._ask(request), _Discovered)
-            except msgspec.ValidationError as error:
-                raise ProviderAway(
-                    f"{self._issuer} describes itself as no OpenID provider: {error}"
-                ) from error
-            if found.issuer.rstrip("/") != self._issuer:
-                raise ProviderAway(
-                    f"{self._issuer} calls itself {found.issuer}; set issuer of [oidc] to its own word"
+            if self._party is None:
+                found = self._read_discovery_document()
+                self._party = _RelyingParty(
+                    client_id=self._client_id,
+                    client_secret=self._client_secret,
+                    authorize_url=found.authorization_endpoint,
+                    access_token_url=found.token_endpoint,
+                    client_kwargs=self._client_options,
+                    client_auth_methods=[("client_secret_basic", _authenticate_by_quoted_pair)],
+                    issuer=found.issuer,
+                    jwks_uri=found.jwks_uri,
+                    id_token_signing_alg_values_supported=ALGORITHMS,
                 )
-            for address in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-                if urllib.parse.urlsplit(address).scheme != urllib.parse.urlsplit(self._issuer).scheme:
-                    raise ProviderAway(
-                        f"{self._issuer} names {address}, which is reached in another way than itself"
-                    )
-            self._found = found
-        return self._found
+            return self._party
 
-    def _ask(self, request: urllib.request.Request) -> dict[str, Any]:
-        request.add_header("Accept", "application/json")
+    def _read_discovery_document(self) -> _Discovered:
+        # Authlib would pass every field of the document on to its HTTP client as an option, `verify` among them.
+        with _ProviderClient(**self._client_options) as client:
+            answer = client.request("GET", ".well-known/openid-configuration", withhold_token=True)
         try:
-            with self._opener.open(request, timeout=DEADLINE_SECONDS) as answer:
-                found = json.loads(answer.read(LONGEST_ANSWER + 1))
-        except urllib.error.HTTPError as error:
-            with error:
-                said = error.read(300).decode(errors="replace")
-            raise ProviderAway(f"{self._issuer} answered {error.code}: {said}") from error
-        except (OSError, HTTPException, ValueError) as error:
+            found = msgspec.json.decode(answer.content, type=_Discovered)
+        except msgspec.DecodeError as error:
+            raise ProviderAway(f"{self._issuer} describes itself as no OpenID provider: {error}") from error
+        if found.issuer.rstrip("/") != self._issuer:
             raise ProviderAway(
-                f"{self._issuer} does not answer ({error}); sign in with a token meanwhile"
-            ) from error
-        if not isinstance(found, dict):
-            raise ProviderAway(f"{self._issuer} does not answer as OpenID Connect has it")
+                f"{self._issuer} calls itself {found.issuer}; set issuer of [oidc] to its own word"
+            )
+        for address in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+            if urllib.parse.urlsplit(address).scheme != urllib.parse.urlsplit(self._issuer).scheme:
+                raise ProviderAway(
+                    f"{self._issuer} names {address}, which is reached in another way than itself"
+                )
         return found
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A provider's own addresses do not move; what moves may be somebody else's."""
+def _authenticate_by_quoted_pair(
+    client: Any, _method: str, url: str, headers: Any, body: Any
+) -> tuple[str, Any, Any]:
+    """Add the client's id and secret to a request, each quoted as RFC 6749 demands; Authlib's own method does not
+    quote them."""
+    pair = f"{urllib.parse.quote(client.client_id)}:{urllib.parse.quote(client.client_secret)}"
+    headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return url, headers, body
 
-    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
-        """None: the redirect is the answer, and no good one."""
 
-
-def local(back: str) -> str:
-    """`back`, if it is an address of our own page; else the first one."""
+def sanitize_return_path(back: str) -> str:
+    """Return `back` if it is a path of our own page, else "/"."""
     plain = back.startswith("/") and not back.startswith("//") and back.isprintable() and "\\" not in back
     return back if plain and len(back) <= 2_000 else "/"
 
 
-def _begun(kept: str) -> Begun:
+def _decode_pending_sign_in(kept: str) -> PendingSignIn:
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(kept), type=Begun)
+        return msgspec.json.decode(base64.urlsafe_b64decode(kept), type=PendingSignIn)
     except (ValueError, msgspec.MsgspecError):
         raise NotSignedIn("no sign-in was begun in this browser, or too long ago; sign in again") from None
-
-
-def _key_of(token: str) -> str | None:
-    """The id of the key in a token's head, which nobody has checked yet."""
-    try:
-        head = token.split(".")[0]
-        found = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
-        return found.get("kid") if isinstance(found, dict) else None
-    except ValueError:
-        return None

@@ -1,1 +1,1 @@
-"""Backups of a state directory, taken while the service runs, and how one becomes a state directory again."""
+"""Backups of a state directory: taking one while the service runs, and restoring a state directory from one."""

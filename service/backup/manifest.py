@@ -1,7 +1,7 @@
-"""What a backup says of itself: the first file of its archive, before anything that is unpacked by it.
+"""The manifest of a backup: the first file of the archive, which is read before any other file is unpacked.
 
-A backup is a gzipped tar: `manifest.json`, `manifest.sig` (service.backup.signing; there is none up to format 1), then
-`state/NAME` for each file of the manifest, in its order.
+A backup is a gzipped tar: `manifest.json`, `manifest.sig` (service.backup.backup_signature; there is none up
+to format 1), then `state/NAME` for each file of the manifest, in its order.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ SIGNATURE = "manifest.sig"
 FOLDER = "state/"
 SETTINGS = "settings.toml"
 LONGEST = 4 << 20
-"""Bytes of a manifest; one line a file, and a state has some dozens."""
+"""The most bytes of a manifest. It has one line per file, and a state has some dozens of files."""
 PRIVATE_KEY, PUBLIC_KEY = "backup.key", "backup.pub"
 OF_ONE_START = frozenset({"lock", "url", "token", PRIVATE_KEY, PUBLIC_KEY})
-"""Files of a state directory that are made anew: who runs, where, the secret of who may do everything, and the key that
-signs backups, which would vouch for whatever it is found in."""
+"""Files of a state directory that are not backed up, because each start or each state makes its own: the lock, the
+address, the token with all rights, and the key pair that signs backups. A backup that contained the private key could
+vouch for itself.
+"""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 
@@ -44,7 +46,7 @@ class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`elsewhere`: what the service keeps on servers, which a backup does not hold."""
+    """The contents of a backup. `elsewhere`: what the service keeps on servers, which a backup does not hold."""
 
     format: int
     predrain: str
@@ -54,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Return the bytes of all files."""
         return sum(one.size for one in self.files)
 
 
@@ -62,8 +64,8 @@ class _Format(msgspec.Struct, frozen=True):
     format: int
 
 
-def read(written: bytes) -> Manifest:
-    """The manifest of these bytes, with names that lead nowhere but into the state directory. Raises Unusable."""
+def parse_manifest(written: bytes) -> Manifest:
+    """Return the manifest of these bytes. All its names lead into the state directory. Raises UnusableBackup."""
     try:
         format_ = msgspec.json.decode(written, type=_Format).format
         if format_ > FORMAT:
@@ -76,7 +78,7 @@ def read(written: bytes) -> Manifest:
         raise UnusableBackup(f"the file is no backup of predrain's ({error}); name one") from error
     names = [one.name for one in found.files]
     for name in names:
-        if not ours(name):
+        if not is_valid_state_path(name):
             raise UnusableBackup(
                 f"the backup names a file {name!r}, which none of ours does: do not trust it"
             )
@@ -85,8 +87,11 @@ def read(written: bytes) -> Manifest:
     return found
 
 
-def ours(name: str) -> bool:
-    """Whether a file of ours may have this path in the state directory: none begins with a dot or leads elsewhere."""
+def is_valid_state_path(name: str) -> bool:
+    """Return whether a file of ours may have this path in the state directory.
+
+    No part of a path begins with a dot, and no path leads out of the directory.
+    """
     parts = name.split("/")
     plain = all(_PLAIN.fullmatch(part) for part in parts)
     return plain and str(PurePosixPath(name)) == name and name not in OF_ONE_START

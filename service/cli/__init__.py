@@ -13,10 +13,11 @@ from importlib import metadata
 from cyclopts import App, CycloptsError
 
 from predrain.data.refusal import Refusal
+from predrain.service.cli.missing_extras import explain_missing_package
 
 # LightGBM's OpenMP threads spin while they wait and starve all else (measured: 39x on a busy machine).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# Unless told not to, MLflow reports its use to its makers, prints addresses and asks a dead server for minutes.
+# By default MLflow reports its use to its makers, prints addresses and retries a dead server for minutes.
 for name, value in (
     ("DISABLE_TELEMETRY", "true"),
     ("SUPPRESS_PRINTING_URL_TO_STDOUT", "true"),
@@ -33,20 +34,20 @@ app = App(
 smart = App(name="smart", help="Read smartctl's output.")
 drain = App(name="drain", help="Plan, ask for, approve and watch drains.")
 config = App(name="config", help="Check settings, list them.")
-token = App(name="token", help="Who may enter: make tokens, list them, revoke them; enrol collectors.")
+token = App(name="token", help="Access: make tokens, list them, revoke them; enrol collectors.")
 deadletter = App(name="deadletter", help="Readings that could not be taken: list them, send them again.")
-latency = App(name="latency", help="Latencies of disks: who is slow beside its peers.")
-cluster = App(name="cluster", help="How the cluster is; record it to plan against.")
-ceph = App(name="ceph", help="What the cluster must allow.")
+latency = App(name="latency", help="Latencies of disks: find those that are slow beside their peers.")
+cluster = App(name="cluster", help="The state of the cluster; record it to plan against.")
+ceph = App(name="ceph", help="Rights and signed keys in the cluster.")
 kept = App(name="data", help="Bring in history that others kept.")
 imports = App(name="import", help="Readings from Backblaze's tables, smartctl's outputs, Ceph, any SQL.")
 kept.command(imports)
 topics = App(name="topics", help="The log's topics in Kafka.")
 store = App(name="store", help="Where history is kept: bring it up, look at it, take it out for training.")
 models = App(name="models", help="Bundles: list, put on trial, promote, go back, compare.")
-silence = App(name="silence", help="What nobody wants to hear of for a while.")
-disk = App(name="disk", help="Which host has a disk that several hosts name.")
-policy = App(name="policy", help="What other settings of the policy would have done here.")
+silence = App(name="silence", help="Causes of which no message is sent for a while.")
+disk = App(name="disk", help="Name the host of a disk that several hosts name.")
+policy = App(name="policy", help="The effect that other settings of the policy would have had here.")
 for group in (
     smart,
     drain,
@@ -66,72 +67,76 @@ for group in (
 ):
     app.command(group)
 
-app.command("predrain.service.cli.up:up", name="up")
-app.command("predrain.service.cli.demo:demo", name="demo")
-app.command("predrain.service.cli.collect:collect", name="collect")
-app.command("predrain.service.cli.work:work", name="work")
-app.command("predrain.service.cli.control:control", name="control")
-app.command("predrain.service.cli.serve:serve", name="serve")
-app.command("predrain.service.cli.fill:fill", name="fill")
-app.command("predrain.service.cli.halt:halt", name="halt")
-app.command("predrain.service.cli.halt:unhalt", name="unhalt")
-app.command("predrain.service.cli.outcome:outcome", name="outcome")
-app.command("predrain.service.cli.silence:causes", name="causes")
-app.command("predrain.service.cli.disks:disks", name="disks")
-app.command("predrain.service.cli.doctor:doctor", name="doctor")
-app.command("predrain.service.cli.audit:audit", name="audit")
-app.command("predrain.service.cli.events:events", name="events")
-app.command("predrain.service.cli.backup:backup", name="backup")
-app.command("predrain.service.cli.backup:restore", name="restore")
-app.command("predrain.service.cli.score:score", name="score")
-app.command("predrain.service.cli.train:train", name="train")
-app.command("predrain.service.cli.evaluate:evaluate", name="evaluate")
-app.command("predrain.service.cli.backtest:backtest", name="backtest")
-smart.command("predrain.service.cli.smart:parse", name="parse")
-drain.command("predrain.service.cli.drain:listing", name="list")
-drain.command("predrain.service.cli.drain:plan", name="plan")
-drain.command("predrain.service.cli.drain:apply", name="apply")
-drain.command("predrain.service.cli.drain:approve", name="approve")
-drain.command("predrain.service.cli.drain:pause", name="pause")
-drain.command("predrain.service.cli.drain:resume", name="resume")
-drain.command("predrain.service.cli.drain:cancel", name="cancel")
-drain.command("predrain.service.cli.reject:reject", name="reject")
-drain.command("predrain.service.cli.way_out:way_out", name="way-out")
-drain.command("predrain.service.cli.insist:insist", name="insist")
-drain.command("predrain.service.cli.drain:explain", name="explain")
-drain.command("predrain.service.cli.drain:done", name="done")
-config.command("predrain.service.cli.config:check", name="check")
-config.command("predrain.service.cli.config:show", name="show")
-policy.command("predrain.service.cli.policy:preview", name="preview")
-token.command("predrain.service.cli.token:make", name="make")
-token.command("predrain.service.cli.token:listing", name="list")
-token.command("predrain.service.cli.token:revoke", name="revoke")
-token.command("predrain.service.cli.token:enrol", name="enrol")
-latency.command("predrain.service.cli.latency:score", name="score")
-cluster.command("predrain.service.cli.cluster:status", name="status")
-cluster.command("predrain.service.cli.cluster:record", name="record")
-ceph.command("predrain.service.cli.ceph:auth", name="auth")
-ceph.command("predrain.service.cli.adopt:adopt", name="adopt")
-models.command("predrain.service.cli.models:listing", name="list")
-models.command("predrain.service.cli.models:challenge", name="challenge")
-models.command("predrain.service.cli.models:promote", name="promote")
-models.command("predrain.service.cli.models:rollback", name="rollback")
-models.command("predrain.service.cli.models:compare", name="compare")
-imports.command("predrain.service.cli.data:backblaze", name="backblaze")
-imports.command("predrain.service.cli.data:smartctl_json", name="smartctl-json")
-imports.command("predrain.service.cli.data:smartctl_text", name="smartctl-text")
-imports.command("predrain.service.cli.data:ceph_health_metrics", name="ceph-health-metrics")
-imports.command("predrain.service.cli.data:sql", name="sql")
-deadletter.command("predrain.service.cli.deadletter:listing", name="list")
-deadletter.command("predrain.service.cli.deadletter:replay", name="replay")
-topics.command("predrain.service.cli.topics:create", name="create")
-topics.command("predrain.service.cli.topics:listing", name="list")
-silence.command("predrain.service.cli.silence:add", name="add")
-silence.command("predrain.service.cli.silence:listing", name="list")
-silence.command("predrain.service.cli.silence:lift", name="lift")
-disk.command("predrain.service.cli.disk:home", name="home")
-for name in ("migrate", "status", "export"):
-    store.command(f"predrain.service.cli.store:{name}", name=name)
+app.command("predrain.service.cli.up_commands:run_service_command", name="up")
+app.command("predrain.service.cli.demo_commands:run_demo_command", name="demo")
+app.command("predrain.service.cli.collect_commands:run_collector_command", name="collect")
+app.command("predrain.service.cli.work_commands:run_worker_command", name="work")
+app.command("predrain.service.cli.control_commands:run_controller_command", name="control")
+app.command("predrain.service.cli.serve_commands:run_server_command", name="serve")
+app.command("predrain.service.cli.drain_commands:fill_osd_command", name="fill")
+app.command("predrain.service.cli.halt_commands:set_halt_command", name="halt")
+app.command("predrain.service.cli.halt_commands:lift_halt_command", name="unhalt")
+app.command("predrain.service.cli.outcome_commands:record_outcome_command", name="outcome")
+app.command("predrain.service.cli.silence_commands:list_causes_command", name="causes")
+app.command("predrain.service.cli.disks_commands:list_disks_command", name="disks")
+app.command("predrain.service.cli.doctor_commands:run_doctor_command", name="doctor")
+app.command("predrain.service.cli.audit_commands:show_audit_command", name="audit")
+app.command("predrain.service.cli.events_commands:list_events_command", name="events")
+app.command("predrain.service.cli.backup_commands:backup_state_command", name="backup")
+app.command("predrain.service.cli.backup_commands:restore_state_command", name="restore")
+app.command("predrain.service.cli.score_commands:score_drives_command", name="score")
+app.command("predrain.service.cli.train_commands:train_bundle_command", name="train")
+app.command("predrain.service.cli.evaluate_commands:evaluate_forecast_command", name="evaluate")
+app.command("predrain.service.cli.backtest_commands:run_backtest_command", name="backtest")
+smart.command("predrain.service.cli.smart_commands:parse_smart_command", name="parse")
+drain.command("predrain.service.cli.drain_commands:list_drains_command", name="list")
+drain.command("predrain.service.cli.drain_commands:plan_drain_command", name="plan")
+drain.command("predrain.service.cli.drain_commands:apply_drain_command", name="apply")
+drain.command("predrain.service.cli.drain_commands:approve_drain_command", name="approve")
+drain.command("predrain.service.cli.drain_commands:pause_drain_command", name="pause")
+drain.command("predrain.service.cli.drain_commands:resume_drain_command", name="resume")
+drain.command("predrain.service.cli.drain_commands:cancel_drain_command", name="cancel")
+drain.command("predrain.service.cli.drain_commands:reject_drain_command", name="reject")
+drain.command("predrain.service.cli.way_out_commands:way_out", name="way-out")
+drain.command("predrain.service.cli.way_out_commands:insist_past_guards_command", name="insist")
+drain.command("predrain.service.cli.drain_commands:explain_drain_command", name="explain")
+drain.command("predrain.service.cli.drain_commands:hand_over_drain_command", name="hand-over")
+config.command("predrain.service.cli.config_commands:check_settings_command", name="check")
+config.command("predrain.service.cli.config_commands:show_settings_command", name="show")
+policy.command("predrain.service.cli.policy_commands:preview_policy_command", name="preview")
+token.command("predrain.service.cli.token_commands:make_token_command", name="create")
+token.command("predrain.service.cli.token_commands:list_tokens_command", name="list")
+token.command("predrain.service.cli.token_commands:revoke_token_command", name="revoke")
+token.command("predrain.service.cli.token_commands:enrol_hosts_command", name="enrol")
+latency.command("predrain.service.cli.latency_commands:score_latency_command", name="score")
+cluster.command("predrain.service.cli.cluster_commands:show_cluster_command", name="status")
+cluster.command("predrain.service.cli.cluster_commands:record_cluster_command", name="record")
+ceph.command("predrain.service.cli.ceph_commands:show_cephx_user_command", name="auth")
+ceph.command("predrain.service.cli.adopt_commands:adopt_texts_command", name="adopt")
+models.command("predrain.service.cli.models_commands:list_bundles_command", name="list")
+models.command("predrain.service.cli.models_commands:set_challenger_command", name="challenge")
+models.command("predrain.service.cli.models_commands:promote_bundle_command", name="promote")
+models.command("predrain.service.cli.models_commands:rollback_bundle_command", name="rollback")
+models.command("predrain.service.cli.models_commands:compare_bundles_command", name="compare")
+imports.command("predrain.service.cli.data_commands:import_backblaze_command", name="backblaze")
+imports.command("predrain.service.cli.data_commands:smartctl_json", name="smartctl-json")
+imports.command("predrain.service.cli.data_commands:smartctl_text", name="smartctl-text")
+imports.command("predrain.service.cli.data_commands:ceph_health_metrics", name="ceph-health-metrics")
+imports.command("predrain.service.cli.data_commands:import_sql_command", name="sql")
+deadletter.command("predrain.service.cli.dead_letter_commands:list_dead_letters_command", name="list")
+deadletter.command("predrain.service.cli.dead_letter_commands:replay_dead_letters_command", name="replay")
+topics.command("predrain.service.cli.topics_commands:create_topics_command", name="create")
+topics.command("predrain.service.cli.topics_commands:list_topics_command", name="list")
+silence.command("predrain.service.cli.silence_commands:add_silence_command", name="add")
+silence.command("predrain.service.cli.silence_commands:list_silences_command", name="list")
+silence.command("predrain.service.cli.silence_commands:lift_silence_command", name="expire")
+disk.command("predrain.service.cli.disk_commands:assign_disk_host_command", name="host")
+for name, function in (
+    ("migrate", "migrate_store_command"),
+    ("status", "show_store_command"),
+    ("export", "export_history_command"),
+):
+    store.command(f"predrain.service.cli.store_commands:{function}", name=name)
 
 
 GROUPS = (
@@ -153,13 +158,13 @@ GROUPS = (
 )
 
 
-def _describe() -> None:
-    """Import every command, so that a list of commands has the first line of each docstring."""
+def _import_all_commands() -> None:
+    """Import every command, so that a list of commands shows the first line of each docstring."""
     for group in GROUPS:
         for name in [*group]:
             try:
                 group[name]
-            except ImportError:  # where only the collector is installed, its command alone can run
+            except ImportError:  # with only the collector installed, no other command can run
                 del group[name]
 
 
@@ -169,16 +174,22 @@ def main(argv: list[str] | None = None) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     if not arguments or {"--help", "-h"} & set(arguments):
-        _describe()
+        _import_all_commands()
     try:
         result = app(arguments, exit_on_error=False, result_action="return_value")
-        print(end="", flush=True)  # what cannot be written is told below, not by the interpreter's end
+        print(end="", flush=True)  # a write error is reported below, not at the interpreter's end
     except CycloptsError:
         return 2
     except Refusal as refusal:
         if debug:
             raise
         print(f"predrain: {refusal}", file=sys.stderr)
+        return 1
+    except ImportError as error:
+        said = explain_missing_package(error)
+        if debug:
+            raise
+        print(f"predrain: {said or _describe_unexpected_error(error)}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -188,12 +199,12 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"predrain: {_unexpected(error)}", file=sys.stderr)
+        print(f"predrain: {_describe_unexpected_error(error)}", file=sys.stderr)
         return 1
     return result if isinstance(result, int) else 0
 
 
-def _unexpected(error: Exception) -> str:
+def _describe_unexpected_error(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f"for {error.filename}" if error.filename else "where it writes, its output perhaps"
         return f"no room is left {where} ({error.strerror}): make room on that disk, and run it again"

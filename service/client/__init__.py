@@ -1,10 +1,10 @@
-"""A client for programs: `Predrain(url, token)`. Standard library and msgspec alone, so that it is imported at once.
+"""A client for programs: `Predrain(url, token)`. It needs only the standard library and msgspec, so its import is fast.
 
-In: the address that a service prints, a token. Out: typed answers; `ServiceProblem` for a refusal, `Unreachable` for
-silence.
+The client takes the address that a service prints, and a token. It returns typed answers, and raises `ServiceProblem`
+for a refusal and `Unreachable` without an answer.
 """
 
-from predrain.service.client.predrain import Predrain
-from predrain.service.client.wire import ServiceProblem, Unreachable
+from predrain.service.client.client_methods import Predrain
+from predrain.service.client.http_exchange import ServiceProblem, Unreachable
 
 __all__ = ["Predrain", "ServiceProblem", "Unreachable"]

@@ -1,1 +1,1 @@
-"""What `predrain doctor` looks at: each look reads one thing, and says what it found and the cure."""
+"""The checks of `predrain doctor`: each check reads one thing, and yields what it found and the cure."""

@@ -1,4 +1,4 @@
-"""One line of the report, and how clocks are compared."""
+"""One line of the report, and the comparison of two clocks."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ from typing import Literal
 
 State = Literal["ok", "note", "wrong"]
 TOLERATED = timedelta(seconds=5)
-"""Of two clocks: what a busy machine and a slow answer make of equal ones."""
+"""The tolerated difference of two clocks: on a busy machine or with a slow answer equal clocks seem to differ by so
+much.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`note`: it works, and somebody should know. `wrong`: it does not, or soon will not; `told` has the cure."""
+    """`note`: it works, and a person should know of something. `wrong`: it does not work, or soon will not; `told` has
+    the cure.
+    """
 
     what: str
     state: State
     told: str
 
 
-def clock(where: str, theirs: datetime, before: datetime, after: datetime) -> Finding:
-    """Their clock beside ours, which showed `before` when it was asked for and `after` when the answer had come."""
+def compare_clocks(where: str, theirs: datetime, before: datetime, after: datetime) -> Finding:
+    """Compare another machine's clock with ours. Our clock showed `before` at the request and `after` at the answer."""
     off = max(theirs - after, before - theirs, timedelta(0))
     what = f"clock, {where}"
     if off <= TOLERATED:
         return Finding(what, "ok", "agrees with ours")
     how = "ahead of" if theirs > after else "behind"
-    told = f"{where} is {_long(off)} {how} this machine: let both follow a time server (chronyc tracking)"
+    told = f"{where} is {_format_duration(off)} {how} this machine: let both follow a time server (chronyc tracking)"
     return Finding(what, "wrong", told)
 
 
-def _long(off: timedelta) -> str:
+def _format_duration(off: timedelta) -> str:
     seconds = off.total_seconds()
     return (
         f"{seconds:.0f} s"

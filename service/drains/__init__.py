@@ -1,1 +1,1 @@
-"""A person's and the controller's side of drains: the controller's place in the house, wishes, seals, curves."""
+"""The service's side of drains: the controller in the application, people's requests, plan tags and curves."""

@@ -1,4 +1,6 @@
-"""What a look at the cluster leaves in the store: hosts of contested disks, disks whose OSD went down, and events."""
+"""Notes that a poll of the cluster leaves in the store: hosts of contested disks, disks whose OSD went down, and
+events.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +8,49 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller.leadership import passes
-from predrain.actions.controller.tick_report import TickReport
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.decision_answers import TickReport
 from predrain.data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
 from predrain.data.ids import DeviceId, OsdId
-from predrain.data.outcome import Fate, Outcome, OutcomeRule
+from predrain.data.outcome import DriveFate, Outcome, OutcomeRule
 from predrain.data.residence import Residence
-from predrain.data.store.port import Store
-from predrain.service.drains.acting import ActingController, name_process
-from predrain.service.scoring.residents import note_listed
+from predrain.data.store.store_port import Store
+from predrain.service.drains.acting_process import ActingController, name_process
+from predrain.service.fleet.residents import note_listed
 
 
 @dataclass(slots=True)
 class ClusterNotes:
-    """Notes of one controller. Each method raises what the store raises."""
+    """The notes of one controller. Each method raises what the store raises."""
 
     store: Store
     _down: set[DeviceId] = field(init=False)
     _osds_down: set[OsdId] | None = None
-    """OSDs that the events say are down; None before the first look."""
+    """OSDs that are down by the stored events; None before the first poll."""
     _told: tuple[ClusterEvent, ...] = ()
-    """The halt and the controller as they were told last."""
+    """The last stored events of the halt and of the acting controller."""
     _listed: bool = True
-    """Whether the store may hold notes of where the cluster has disks."""
+    """True if the store may hold notes of hosts in the cluster's device list."""
 
     def __post_init__(self) -> None:
         self._down = {one.device for one in self.store.outcomes() if one.source == OutcomeRule.OSD_DOWN}
 
     def note_hosts(self, view: ClusterView, residences: Mapping[DeviceId, Residence]) -> None:
-        """Keep where the cluster has the disks that several hosts claim, for the worker that files their readings."""
+        """Store where the cluster has the disks that several hosts claim, for the worker that files their
+        readings.
+        """
         listed = {device: view.hosts_of(device) for device, known in residences.items() if known.claims}
         if listed or self._listed:
             note_listed(self.store, {device: hosts for device, hosts in listed.items() if hosts})
         self._listed = bool(listed)
 
     def note_suspects(self, view: ClusterView, now: datetime, *, writes: bool) -> None:
-        """A disk whose OSD went down while it was in may be dead. It is noted once, until a person or a rule says
-        what it was. An OSD that was taken out first, or has no weight, was emptied by hand: its disk is not suspected.
+        """Store a suspicion for each disk whose OSD went down while it was in: the disk may be dead.
 
-        writes: whether this controller is the one that writes; another one only remembers what is down.
+        The suspicion is stored once, until a person or a rule states the outcome. An OSD that was taken out
+        first, or has no weight, was emptied by hand: its disk is not suspected.
+
+        writes: whether this controller is the one that writes; another one only remembers the OSDs that are down.
         """
         for osd in view.osds.values():
             if osd.device is None:
@@ -57,17 +62,19 @@ class ClusterNotes:
                 if writes and osd.reweight > 0 and osd.crush_weight > 0:
                     note = f"osd.{osd.id} is down in epoch {view.epoch}"
                     self.store.add_outcome(
-                        Outcome(osd.device, now, Fate.SUSPECTED, OutcomeRule.OSD_DOWN, note)
+                        Outcome(osd.device, now, DriveFate.SUSPECTED, OutcomeRule.OSD_DOWN, note)
                     )
 
     def note_events(
         self, report: TickReport, acting: ActingController, now: datetime, *, writes: bool
     ) -> None:
-        """Keep what is otherwise than at the look before: OSDs that are down or up, the halt, the process that acts on
-        drains. writes: as for `note_suspects`.
+        """Store events for the differences from the last poll: OSDs down or up, the halt, the process that acts
+        on drains.
+
+        writes: as for `note_suspects`.
         """
         if not writes:
-            self._osds_down, self._told = None, ()  # another controller tells now
+            self._osds_down, self._told = None, ()  # another controller writes the events now
             return
         events = [*self._osd_events(report.view, now), *self._standing_events(report, acting, now)]
         self.store.add_cluster_events(events)
@@ -91,11 +98,12 @@ class ClusterNotes:
     def _standing_events(
         self, report: TickReport, acting: ActingController, now: datetime
     ) -> Iterator[ClusterEvent]:
-        """The halt and who acts, where either is otherwise than it was told last."""
-        told = [] if passes(report.halted) else [tell_halt(report.halted, "", now)]
+        """Yield the halt and the acting controller, if either differs from its last stored event."""
+        unknown = report.halt is not None and report.halt.is_transient
+        told = [] if unknown else [tell_halt(report.halted, "", now)]
         if acting.owner is not None:
             name = name_process(acting.owner)
             told.append(ClusterEvent(CONTROLLER_SUBJECT, now, ClusterEventKind.CONTROLLER, by=name))
-        if [one.standing for one in told] != [one.standing for one in self._told]:
+        if [one.state_key for one in told] != [one.state_key for one in self._told]:
             self._told = tuple(told)
             yield from told

@@ -1,16 +1,23 @@
-"""What people are told without asking: one message a cause, by mail or webhook.
+"""Notifications: one message for each cause, by mail, webhook or another channel.
 
-`causes` makes of a scene (what is known now) what a person may have to hear of; `NotificationLog` says what of it is
-news on a channel, under silences; a channel (`mail`, `webhook`) delivers. All but the channels is pure.
+`find_alert_causes` finds the causes in a snapshot of the present. `NotificationLog` selects what is new on a
+channel, under silences. A channel (`mail`, `webhook`) delivers. All but the channels is pure.
 """
 
-from predrain.service.notifications.around import around
-from predrain.service.notifications.cause import AlertCause, Scene
-from predrain.service.notifications.disks import sick_disks
-from predrain.service.notifications.heat import hot_disks
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from predrain.service.notifications.cause import AlertCause, AlertSnapshot
 
 
-def causes(scene: Scene) -> tuple[AlertCause, ...]:
-    """Everything that stands now, urgent things first."""
-    found = [*sick_disks(scene), *hot_disks(scene), *around(scene)]
+def find_alert_causes(scene: AlertSnapshot) -> tuple[AlertCause, ...]:
+    """Return every cause that is present now, urgent ones first."""
+    # Imported late: the settings import channels from this package, and they start without the controller.
+    from predrain.service.notifications.disk_causes import sick_disks
+    from predrain.service.notifications.heat_causes import hot_disks
+    from predrain.service.notifications.operational_causes import find_operational_causes
+
+    found = [*sick_disks(scene), *hot_disks(scene), *find_operational_causes(scene)]
     return tuple(sorted(found, key=lambda cause: (cause.severity.value == "notice", cause.key)))

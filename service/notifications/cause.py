@@ -1,4 +1,4 @@
-"""What a person may have to hear of: one value a cause, however many disks, hosts or parts it touches."""
+"""A cause of a notification: one value per cause, for any number of disks, hosts or parts that it affects."""
 
 from __future__ import annotations
 
@@ -7,25 +7,47 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Outlook
 from predrain.data.residence import ResidenceLimits
-from predrain.service.fleet import FleetSnapshot
+from predrain.service.fleet.fleet import FleetSnapshot
 
 CLUSTER_KEYS = "cluster keys"
-"""The part that is broken while texts in the cluster carry no good signature."""
+"""The name of the part that is broken while texts in the cluster carry no valid signature."""
 
 
 class Severity(StrEnum):
-    """Whether it can wait for working hours."""
+    """The urgency of a cause: a notice can wait for working hours."""
 
     NOTICE = "notice"
     URGENT = "urgent"
 
     def reaches(self, least: Severity) -> bool:
-        """Whether it is `least` or worse."""
+        """Return whether this severity is `least` or worse."""
         return self is Severity.URGENT or least is Severity.NOTICE
+
+
+class AlertCauseKind(StrEnum):
+    """The kinds of a cause."""
+
+    SICK_DISKS = "sick_disks"
+    HOT_DISKS = "hot_disks"
+    CONTESTED_DISKS = "contested_disks"
+    """Two hosts name a disk at the same time."""
+    SILENT_HOSTS = "silent_hosts"
+    HOST_MISMATCH = "host_mismatch"
+    """A host delivers under the token of another name."""
+    UNREADABLE_DISKS = "unreadable_disks"
+    UNABLE_HOSTS = "unable_hosts"
+    """Hosts cannot ask their disks."""
+    FAILED_DRAINS = "failed_drains"
+    HELD_DRAINS = "held_drains"
+    STILL_DRAINS = "still_drains"
+    EMPTY_DISKS = "empty_disks"
+    HALTED = "halted"
+    BROKEN_PART = "broken_part"
+    FORECAST_DOUBT = "forecast_doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +55,19 @@ class CausePart:
     """One disk, host, drain or part of a cause."""
 
     name: str
-    """The same at every look: a device id, a host, a drain's id, a part."""
+    """The same at each poll: a kind with a device id, a host, a drain's id or a part."""
     line: str
-    """What, why, how sure, and what predrain does about it."""
+    """The finding, its reason, its certainty, and predrain's action."""
     severity: Severity = Severity.NOTICE
     host: str | None = None
-    """Where it is: a cause may be of many hosts."""
+    """The host of the point, since a cause may affect many hosts."""
     model: str | None = None
-    """Of the drive."""
+    """The model of the drive."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertCause:
-    """Something that stands now. Two looks that find the same `key` found the same cause."""
+    """A condition that is present now. Two polls that find the same `key` found the same cause."""
 
     key: str
     title: str
@@ -53,28 +75,30 @@ class AlertCause:
     points: tuple[CausePart, ...]
     """The worst first; never empty."""
     todo: str
-    """What a person should do, a sentence."""
+    """The action for a person, a sentence."""
     path: str
-    """Where the page shows it."""
+    """The path on the page that shows the cause."""
     host: str | None = None
-    """The one host that it concerns."""
+    """The host, if the cause affects only one."""
     model: str | None = None
-    """The one drive model that it concerns."""
+    """The drive model, if the cause affects only one."""
+    kind: AlertCauseKind | None = None
+    """The kind for programs. None: the cause is over, or it is a test."""
 
     @property
     def severity(self) -> Severity:
-        """Of its worst point."""
+        """The severity of the worst point."""
         urgent = any(point.severity is Severity.URGENT for point in self.points)
         return Severity.URGENT if urgent else Severity.NOTICE
 
     @property
     def names(self) -> frozenset[str]:
-        """What it is about."""
+        """The names of the points."""
         return frozenset(point.name for point in self.points)
 
 
 @dataclass(frozen=True, slots=True)
-class Worry:
+class ForecastConcern:
     """A doubt about the forecast itself, or a part that is broken: `name`, a sentence, and the cure."""
 
     name: str
@@ -83,28 +107,28 @@ class Worry:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """Everything that causes are made of, at one instant."""
+class AlertSnapshot:
+    """The data from which causes are made, at one instant."""
 
     sight: FleetSnapshot
     told: Mapping[DeviceId, Outlook]
-    """The outlook that was last announced of each device: when it turned, and for which reason."""
+    """The last announced outlook of each device, which has the time and the reason of its severity."""
     now: datetime
     stale_after: timedelta
-    """A disk without a reading for so long is not being read."""
+    """A disk without a reading for this time counts as not read."""
     policy: Policy
-    broken: tuple[Worry, ...] = ()
+    broken: tuple[ForecastConcern, ...] = ()
     """Parts of this service that do not work now."""
-    doubts: tuple[Worry, ...] = ()
+    doubts: tuple[ForecastConcern, ...] = ()
     """Doubts about the forecast."""
     settled: bool = True
-    """Whether hosts had time to deliver, since this process is up long enough, and what they deliver is taken."""
+    """True if hosts had time to deliver since the start of this process, and their readings are consumed."""
     misnamed: Mapping[HostName, HostName] = field(default_factory=dict)
-    """Hosts whose token comes with readings that name another one, and whom."""
+    """Hosts whose token comes with readings that name another host, and that other host."""
     limits: ResidenceLimits = field(default_factory=ResidenceLimits)
-    """When the silence of a disk's host settles that the disk moved, and when a person is asked."""
+    """The times after which the silence of a disk's host proves a move, and after which a person is asked."""
 
-    def awake(self) -> frozenset[HostName]:
-        """Hosts of which a disk was read lately."""
+    def find_reporting_hosts(self) -> frozenset[HostName]:
+        """Return the hosts with a disk that was read lately."""
         read = self.sight.readings.values()
         return frozenset(one.host for one in read if self.now - one.taken_at <= self.stale_after)

@@ -1,48 +1,65 @@
-"""The port of the ways out: mail, webhook."""
+"""The port of notification channels, such as mail and webhook."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from predrain.data.refusal import Refusal
-from predrain.service.notifications.cause import Severity
-from predrain.service.notifications.notification_log import Message
+
+if TYPE_CHECKING:  # the settings import channels, and start without the modules that make messages
+    from predrain.service.notifications.cause import Severity
+    from predrain.service.notifications.notification_log import Message
 
 
-class NotTold(Refusal):
-    """A message could not be delivered now; it is tried again. The sentence says what to look at."""
+class NotDelivered(Refusal):
+    """A message could not be delivered now; it is tried again. The sentence says what to check."""
 
 
-class ToldInPart(Refusal):
-    """Some of those whom a message goes to will never get it, and the others have it: it is not tried again."""
+class PartlyDelivered(Refusal):
+    """Some recipients will never get the message, and the others have it: it is not tried again."""
 
 
 @dataclass(slots=True)
 class Deliveries:
-    """What a channel was given since the start of the process."""
+    """The deliveries of a channel since the start of the process."""
 
     sent: int = 0
     failed: int = 0
     last: datetime | None = None
-    """When it took the last message."""
+    """The time at which the channel accepted the last message."""
 
 
 class NotificationChannel(Protocol):
-    """One way out. One with another name is told everything anew."""
+    """One notification channel. Under another name it counts as new, and all present causes are sent again."""
 
     @property
     def name(self) -> str:
-        """By which the ledger knows it."""
+        """The name under which the notification log knows the channel."""
         ...
 
     @property
-    def least(self) -> Severity:
-        """What is less severe is not told here."""
+    def min_severity(self) -> Severity:
+        """The lowest severity that this channel sends."""
         ...
 
     def deliver(self, message: Message) -> None:
-        """Hand `message` over, within a deadline. Raises NotTold; then it may have been handed over all the same.
-        Raises ToldInPart."""
+        """Deliver `message` within a deadline.
+
+        Raises NotDelivered; the message may have been delivered nevertheless. Raises PartlyDelivered.
+        """
+        ...
+
+
+class CheckableChannel(NotificationChannel, Protocol):
+    """A channel that `predrain doctor` can check without sending a message."""
+
+    @property
+    def reached(self) -> str:
+        """The result of a successful `run_preflight_check`, as the end of a sentence: `can be reached`."""
+        ...
+
+    def run_preflight_check(self) -> None:
+        """Do all that precedes a message, without sending one. Raises NotDelivered."""
         ...

@@ -1,8 +1,9 @@
-"""What was told on one channel, and so what is news: nobody is woken twice for one thing.
+"""The messages that one channel has sent, and so what is news there: nobody is woken twice for one thing.
 
-The ledger knows points (a disk, a host, a part) and not causes: when disks of three hosts turn out to be one cause of
-one model, those that were told already are not told again. It is a value; a channel keeps it, so that a restart
-knows what was told. A message is news until it was delivered, with the same id each time.
+The log knows points (a disk, a host, a part) and not causes. If disks of three hosts turn out to be one cause of
+one model, the disks that were notified already are not notified again. The log is a value that the store keeps
+for each channel, so that a restart knows what was sent. A message stays news until it is delivered, with the same
+id each time.
 """
 
 from __future__ import annotations
@@ -14,59 +15,67 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from predrain.service.notifications.cause import AlertCause, CausePart, Severity
-from predrain.service.notifications.silence import Silence
+from predrain.service.notifications.silences import Silence
 
 GATHER = timedelta(minutes=1)
-"""Those that come together are told together: so long the first waits for others."""
+"""The time that the first point waits for others, so that points that come together are sent together."""
 AGAIN = timedelta(hours=1)
-"""A cause that grows is told again no sooner; one that gets worse is told at once."""
+"""A growing cause is sent again no sooner than after this time; a cause that gets worse is sent at once."""
 CALM = timedelta(minutes=30)
-"""A point must be away for so long to be over; of a cause of several the last one's end is told, and no other's."""
+"""A point must be away for this time to be over. Of a cause with several points only the end of the last one is
+sent.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NotifiedPoint:
     """One point on one channel."""
 
     name: str
     key: str
-    """Of the cause that it was told by last, however it is grouped since: that one's end is told."""
+    """The key of the cause in which the point was last notified. The end of that cause is notified, however
+    points are grouped since.
+    """
     title: str
     line: str
     since: datetime
     told: datetime | None = None
     as_severe: Severity | None = None
-    """How severe it was when it was told."""
+    """The severity with which the point was notified."""
     gone: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one delivery says. `cause` stands, or, when `over`, stood; its points are then those that are gone."""
+    """The content of one delivery. `cause` is present, or, if `over`, was present; its points are then those that
+    are gone.
+    """
 
     id: str
-    """The same however often delivery is tried."""
+    """The same for every attempt to deliver."""
     at: datetime
     cause: AlertCause
     news: frozenset[str]
-    """Names of the points that were not told before."""
+    """Names of the points that were not notified before."""
     over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationLog:
-    """Everything noted on one channel."""
+    """All points noted for one channel."""
 
-    noted: Mapping[str, Noted]
+    noted: Mapping[str, NotifiedPoint]
 
-    def seen(
+    def with_current_causes(
         self, causes: Sequence[AlertCause], now: datetime, unsure: Container[str] = frozenset()
     ) -> NotificationLog:
-        """The ledger after a look that found `causes`. unsure: names of points that may stand though unseen."""
+        """Return the log after a poll that found `causes`. unsure: names of points that may be present though
+        unseen.
+        """
         noted = dict(self.noted)
         for cause in causes:
             for point in cause.points:
-                before = noted.get(point.name) or Noted(point.name, cause.key, cause.title, "", now)
+                before = noted.get(point.name) or NotifiedPoint(point.name, cause.key, cause.title, "", now)
                 noted[point.name] = replace(before, line=point.line, gone=None)
         standing = {name for cause in causes for name in cause.names}
         for name in noted.keys() - standing:
@@ -80,10 +89,13 @@ class NotificationLog:
             {name: one for name, one in noted.items() if not (one.key in lasting and _is_over(one, now))}
         )
 
-    def due(
+    def list_due_messages(
         self, causes: Sequence[AlertCause], silences: Iterable[Silence], now: datetime, least: Severity
     ) -> Iterator[Message]:
-        """What is to be told now of `causes`, which `seen` took in; a silenced point waits till its silence ends."""
+        """Yield the messages that are due for `causes`, which `with_current_causes` took in.
+
+        A silenced point waits until its silence ends.
+        """
         standing = [silence for silence in silences if silence.until > now]
         for cause in causes:
             heard = tuple(
@@ -93,7 +105,7 @@ class NotificationLog:
             )
             if heard and (message := self._news(replace(cause, points=heard), now)):
                 yield message
-        told: dict[str, list[Noted]] = defaultdict(list)
+        told: dict[str, list[NotifiedPoint]] = defaultdict(list)
         for one in self.noted.values():
             if one.told is not None:
                 told[one.key].append(one)
@@ -104,8 +116,8 @@ class NotificationLog:
             cause = AlertCause(key, gone[0].title, points, "", "/alerts")
             yield Message(self._id(cause, cause.names, over=True), now, cause, frozenset(), over=True)
 
-    def told(self, message: Message) -> NotificationLog:
-        """The ledger once `message` was delivered."""
+    def with_delivery(self, message: Message) -> NotificationLog:
+        """Return the log after the delivery of `message`."""
         noted = dict(self.noted)
         for point in message.cause.points:
             if message.over:
@@ -143,5 +155,5 @@ class NotificationLog:
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]
 
 
-def _is_over(one: Noted, now: datetime) -> bool:
+def _is_over(one: NotifiedPoint, now: datetime) -> bool:
     return one.gone is not None and now - one.gone >= CALM

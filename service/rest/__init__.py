@@ -1,1 +1,1 @@
-"""service.rest: HTTP over the house: `create_app(house, tokens)`; one router a noun."""
+"""The REST API over the application: `create_app(application, tokens)`; one router per resource."""

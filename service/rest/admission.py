@@ -1,8 +1,8 @@
-"""Every request before its route: which class its caller is of, whether the body is small and shallow enough for that
-class, and whether the class has a thread and room in memory for it.
+"""Admission of every request before its route. It finds the class of the caller, and checks that the body is small and
+shallow enough for that class, and that the class has a thread and memory for the request.
 
-The whole body is read here, so that a route never waits for a slow client, and is counted while it arrives: a body that
-is refused was never kept whole and never parsed.
+The whole body is read here, so that a route never waits for a slow client. It is counted while it arrives, so that a
+refused body is never kept whole and never parsed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from predrain.data.refusal import Refusal
-from predrain.service.rest import problems
+from predrain.service.access.tokens import Caller, Scope
+from predrain.service.rest import problem_answers
+from predrain.service.rest.authentication import (
+    IDENTITY_STATE,
+    RequestIdentity,
+    identify_caller,
+    may_read_unnamed,
+)
 from predrain.service.rest.caller_classes import (
     OVER_BUDGET_STATE,
     PLACE_STATE,
@@ -27,18 +34,18 @@ from predrain.service.rest.caller_classes import (
     CallerClass,
     class_of,
 )
-from predrain.service.rest.guarding import IDENTITY_STATE, RequestIdentity, identify, may_read_unnamed
 from predrain.service.rest.halt_lane import CLASS_STATE, LANE_STATE, HaltLane
 from predrain.service.rest.json_structure import StructureCounter
-from predrain.service.tokens import Caller, Scope
 
 BODY_SECONDS = 60.0
-"""For a whole body; at the default limit of 16 MiB that is 280 kB a second."""
+"""The time for a whole body. At the default limit of 16 MiB that is 280 kB/s."""
 QUEUE_SECONDS = 30.0
-"""That a request may wait for a thread of its class."""
+"""The time that a request may wait for a thread of its class."""
 RETRY_SECONDS = 2
 IDENTIFYING_THREADS = 3
-"""Threads that only look up who holds a token or cookie: a few reads of the store, which wait for nobody else."""
+"""Threads that only look up the holder of a token or cookie: a few reads of the store, which wait for no other
+request.
+"""
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
@@ -50,17 +57,18 @@ class Admission:
     def __init__(
         self, app: ASGIApp, *, budgets: Mapping[CallerClass, Budget], prefix: str, sign_in: str
     ) -> None:
-        """prefix: of the interface's addresses. sign_in: of the addresses where people sign in at a provider."""
+        """prefix: the prefix of the API's addresses. sign_in: the prefix of the addresses for sign-in at a provider."""
         self.app, self._prefix, self._sign_in = app, prefix, sign_in
         self._deliveries = frozenset({f"{prefix}/readings", f"{prefix}/latency"})
         self._rooms = {kind: _Room(kind, budget) for kind, budget in budgets.items()}
         self._identifying = CapacityLimiter(IDENTIFYING_THREADS)
         self._streams: Counter[str] = Counter()
-        # Two threads: while one waits for the store to take a halt, the other still lets in whoever halts next.
+        # Two threads: while one waits for the store to accept a halt, the other identifies the caller of the
+        # next halt.
         self._halters, self._halts = HaltLane(), HaltLane()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Admit one request and pass it to its route, or answer with the refusal."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -74,12 +82,12 @@ class Admission:
         except _Refused as refused:
             if caller is not None:
                 scope["state"][OVER_BUDGET_STATE] = caller
-            await problems.answer(refused.status, refused.detail, headers=refused.headers)(
-                scope, receive, send
-            )
+            await problem_answers.build_problem_response(
+                refused.status, refused.detail, headers=refused.headers
+            )(scope, receive, send)
 
     async def _classify(self, scope: AsgiScope) -> tuple[CallerClass, Caller | None]:
-        """The request's class, and who sends it. What was found out of the caller is kept for the route."""
+        """Return the request's class and its caller. The identity of the caller is stored for the route."""
         state, path, method = scope.setdefault("state", {}), scope["path"], scope["method"]
         request = Request(scope)
         halts = method == "POST" and path == f"{self._prefix}/halt"
@@ -88,15 +96,15 @@ class Admission:
             if "authorization" in request.headers or "cookie" in request.headers:
                 try:
                     if halts:
-                        caller = await self._halters.run(identify, request)
+                        caller = await self._halters.run(identify_caller, request)
                     else:
-                        caller = await to_thread.run_sync(identify, request, limiter=self._identifying)
+                        caller = await to_thread.run_sync(identify_caller, request, limiter=self._identifying)
                     state[IDENTITY_STATE] = RequestIdentity(caller)
-                except problems.HttpProblem as problem:
+                except problem_answers.HttpProblem as problem:
                     state[IDENTITY_STATE] = RequestIdentity(None, problem)
                 except Refusal:
-                    pass  # the store does not answer: the route asks again, and says so
-            if halts and caller is not None and caller.may(Scope.ACT):
+                    pass  # the store does not answer: the route tries again, and answers with the problem
+            if halts and caller is not None and caller.has_scope(Scope.ACT):
                 kind = CallerClass.HALT
                 state[LANE_STATE] = self._halts
             else:
@@ -115,7 +123,7 @@ class Admission:
     async def _stream(
         self, scope: AsgiScope, receive: Receive, send: Send, kind: CallerClass, caller: Caller | None
     ) -> None:
-        """An event stream: it holds no thread, and counts from its begin to its end. Raises _Refused."""
+        """Admit an event stream. It holds no thread, and counts from its begin to its end. Raises _Refused."""
         address = scope["client"][0] if scope.get("client") else ""
         key = f"{caller.id or caller.name}" if caller is not None else f"unnamed from {address}"
         if self._streams[key] >= STREAMS_OF_ONE:
@@ -139,27 +147,27 @@ class Admission:
                 del self._streams[key]
 
     async def _admit(self, scope: AsgiScope, receive: Receive, send: Send, kind: CallerClass) -> None:
-        """Read the body, take a thread's place until the answer begins. Raises _Refused."""
+        """Read the body, and hold a thread's place until the answer begins. Raises _Refused."""
         room = self._rooms[kind]
         body = _IncomingBody(room, receive, self.body_seconds)
         place = ThreadPlace(room)
         try:
-            content = await body.read(_headers(scope))
+            content = await body.read(_collect_headers(scope))
             if content["type"] != "http.request":
-                return  # its client went away, and nobody waits for an answer
+                return  # its client disconnected, and needs no answer
             await place.take(self.queue_seconds)
             scope["state"][PLACE_STATE] = place
             replayed = False
 
             async def replay() -> Message:
                 nonlocal replayed
-                if replayed:  # now it can only be told that the client went away
+                if replayed:  # the only further message is that the client disconnected
                     return await receive()
                 replayed = True
                 return content
 
             async def sending(message: Message) -> None:
-                # An answer that has begun needs no thread: its client may read it as slowly as it likes.
+                # An answer that has begun needs no thread: its client may read it at any speed.
                 place.leave()
                 await send(message)
 
@@ -169,19 +177,19 @@ class Admission:
             room.in_flight -= body.taken
 
 
-class _Refused(problems.HttpProblem):
-    """Answered here, and not below: nothing of an answer was sent yet."""
+class _Refused(problem_answers.HttpProblem):
+    """A refusal by the admission itself. No part of an answer was sent yet."""
 
 
 class _Room:
-    """What one class takes now."""
+    """The present load of one class: its threads, waiting requests and bytes in flight."""
 
     def __init__(self, kind: CallerClass, budget: Budget) -> None:
         self.kind, self.budget = kind, budget
         self.threads = asyncio.Semaphore(budget.threads)
         self.waiting = 0
         self.in_flight = 0
-        """Bytes of bodies."""
+        """The bytes of bodies in flight."""
 
 
 class ThreadPlace:
@@ -191,22 +199,22 @@ class ThreadPlace:
         self._room, self._taken = room, False
 
     async def take(self, seconds: float) -> None:
-        """Wait for a place. Raises _Refused where too many wait already, or after so many seconds."""
+        """Wait for a place. Raises _Refused if too many requests wait already, or after so many seconds."""
         room = self._room
         if room.threads.locked() and room.waiting >= room.budget.waiting:
-            raise _busy(room)
+            raise _build_busy_refusal(room)
         room.waiting += 1
         try:
             async with asyncio.timeout(seconds):
                 await room.threads.acquire()
         except TimeoutError:
-            raise _busy(room) from None
+            raise _build_busy_refusal(room) from None
         finally:
             room.waiting -= 1
         self._taken = True
 
     async def wait_outside(self, turn: asyncio.Lock) -> None:
-        """Wait for `turn` without the place, and take a place again. Raises _Refused; the turn is free then."""
+        """Wait for `turn` without the place, and take a place again. Raises _Refused; then the turn is released."""
         self.leave()
         await turn.acquire()
         try:
@@ -216,27 +224,28 @@ class ThreadPlace:
             raise
 
     def leave(self) -> None:
-        """Give the place to the next one; once is enough."""
+        """Release the place for the next request. A second call does nothing."""
         if self._taken:
             self._taken = False
             self._room.threads.release()
 
 
 class _IncomingBody:
-    """A request's body on its way, counted and timed. `taken`: bytes that count as in flight until the answer."""
+    """A request's body while it arrives, counted and timed. `taken`: bytes that count as in flight until the answer."""
 
     def __init__(self, room: _Room, receive: Receive, seconds: float) -> None:
         self._room, self._receive, self._seconds = room, receive, seconds
         self.taken = 0
         self._closing: Mapping[str, str] = {}
-        """Of a refused body with a length the server passes over what is left, and its client reads the answer. One
-        without a length may have no end."""
+        """The extra headers of a refusal. The server skips the rest of a refused body with a declared length, so that
+        its client reads the answer. A body without a length may have no end, so its connection is closed.
+        """
 
     async def read(self, headers: Mapping[bytes, bytes]) -> Message:
-        """The whole body as one message, or that the client went away. Raises _Refused."""
+        """Return the whole body as one message, or the message that the client disconnected. Raises _Refused."""
         budget = self._room.budget
         declared = headers.get(b"content-length")
-        expected = int(declared) if declared else 0  # the door has looked at its form
+        expected = int(declared) if declared else 0  # `RequestHeadFilter` has checked its form
         if declared is None:
             self._closing = {"Connection": "close"}
         if expected > budget.body_bytes:
@@ -279,7 +288,7 @@ class _IncomingBody:
             raise _Refused(status, f"The body holds more than {excess.limit}; {cure}.", headers=self._closing)
 
 
-def _headers(scope: AsgiScope) -> dict[bytes, bytes]:
+def _collect_headers(scope: AsgiScope) -> dict[bytes, bytes]:
     return dict(scope["headers"])
 
 
@@ -296,7 +305,7 @@ def _no_memory(headers: Mapping[str, str] | None = None) -> _Refused:
     )
 
 
-def _busy(room: _Room) -> _Refused:
+def _build_busy_refusal(room: _Room) -> _Refused:
     return _Refused(
         503,
         f"All {room.budget.threads} places for requests of class {room.kind} are taken; ask again after "

@@ -1,7 +1,7 @@
-"""Classes of callers, and what each of them may take of the process at once.
+"""Classes of callers, and the share of the process that each class may use at once.
 
-No class can use up what another one needs: threads, waiting requests, bytes of bodies and event streams are counted
-for each class by itself. A halt has a thread of its own (service.rest.halt_lane).
+No class can use up the share of another class: threads, waiting requests, bytes of bodies and event streams are counted
+per class. A halt has a thread of its own (service.rest.halt_lane).
 """
 
 from __future__ import annotations
@@ -10,30 +10,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from predrain.service.access.tokens import Caller, Scope
 from predrain.service.rest.json_structure import StructureLimits
-from predrain.service.tokens import Caller, Scope
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 KIB = 1024
 ANONYMOUS_BODY_BYTES = 8 * KIB
 STREAMS_OF_ALL = 512
-"""Event streams that are open at once, over all callers."""
+"""The most open event streams of all callers."""
 STREAMS_OF_ONE = 256
-"""Event streams of one caller. A wall of screens shares one token, and so do the browsers of one machine."""
+"""The most open event streams of one caller. Many wall screens share one token, and so do the browsers of one
+machine.
+"""
 
 
 OVER_BUDGET_STATE = "over_budget"
-"""In the state of a request: its known caller, where it was refused for its size, its number or want of room."""
+"""The attribute of a request's state with its known caller, if it was refused for its size, its rate or missing
+capacity.
+"""
 PLACE_STATE = "place"
-"""In the state of a request: its place among the threads of its class."""
+"""The attribute of a request's state with its place among the threads of its class."""
 
 
 class CallerClass(StrEnum):
-    """Who sends a request, as far as budgets are concerned."""
+    """The classes of senders that have a budget each."""
 
     HALT = "halt"
     PROBE = "probe"
-    """Whoever watches the service itself: `/healthz`, `/readyz`, `/metrics`."""
+    """Probes that watch the service itself: `/healthz`, `/readyz`, `/metrics`."""
     SIGN_IN = "sign_in"
     """Browsers on their way to a provider and back: a request may wait for the provider."""
     ANONYMOUS = "anonymous"
@@ -44,7 +48,7 @@ class CallerClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one class may take at once."""
+    """The share of the process that one class may use at once."""
 
     threads: int
     """Requests that are carried out at once."""
@@ -60,12 +64,14 @@ class Budget:
 _SMALL = StructureLimits(depth=8, values=256, items=64, item_values=256)
 _MEDIUM = StructureLimits(depth=16, values=4_096, items=1_024, item_values=4_096)
 _BULK = StructureLimits(depth=32, values=1_000_000, items=10_000, item_values=50_000)
-"""A collector sends at most 500 records at once. The largest document of smartctl among 92 real ones has 1,514 values
-on 8 levels."""
+"""The limits of deliveries. A collector sends at most 500 records at once. The largest document of smartctl among 92
+real ones has 1,514 values on 8 levels.
+"""
 
 
 def compute_budgets(body_limit_bytes: int) -> Mapping[CallerClass, Budget]:
-    """The budget of every class. Threads are fewer than the 40 of the shared pool, so that none waits for the pool.
+    """Return the budget of every class. All classes have fewer threads than the 40 of the shared pool, so that no class
+    waits for the pool.
 
     body_limit_bytes: the largest body of all, which only a collector's delivery may reach.
     """
@@ -83,16 +89,16 @@ def compute_budgets(body_limit_bytes: int) -> Mapping[CallerClass, Budget]:
 
 
 def class_of(caller: Caller | None, method: str, *, delivers: bool) -> CallerClass:
-    """The class of a request by who sends it and what it is for: a token may hold several scopes.
+    """Return the class of a request by its caller and its purpose, because a token may hold several scopes.
 
-    delivers: whether the route takes deliveries of collectors.
+    delivers: whether the route accepts deliveries of collectors.
     """
     if caller is None:
         return CallerClass.ANONYMOUS
-    if delivers and caller.may(Scope.INGEST):
+    if delivers and caller.has_scope(Scope.INGEST):
         return CallerClass.COLLECTOR
-    if method in SAFE_METHODS and caller.may(Scope.READ):
+    if method in SAFE_METHODS and caller.has_scope(Scope.READ):
         return CallerClass.READER
-    if caller.may(Scope.ACT) or caller.may(Scope.HAND):
+    if caller.has_scope(Scope.ACT) or caller.has_scope(Scope.EXECUTE):
         return CallerClass.OPERATOR
-    return CallerClass.READER if caller.may(Scope.READ) else CallerClass.ANONYMOUS
+    return CallerClass.READER if caller.has_scope(Scope.READ) else CallerClass.ANONYMOUS

@@ -1,8 +1,8 @@
 """The structure of a JSON text, counted over its bytes while they arrive and before any object is built.
 
-A parser turns two bytes (`1,`) into a pointer and an object of tens of bytes, so the memory that a text takes is known
-only by its structure. The counter is no parser: of a text that is not JSON it counts what a parser would have built up
-to its first error, and the parser then says what is wrong.
+A parser turns two bytes (`1,`) into a pointer and an object of tens of bytes, so only the structure of a text shows the
+memory that it takes. The counter is no parser. In a text that is not JSON it counts what a parser would build up to its
+first error; the parser then reports the error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SLICE_BYTES = 1 << 16
-"""What is counted without a pause: less than two milliseconds of processor, whatever the bytes are."""
+"""The bytes that are counted without a pause: less than 2 ms of processor time for any content."""
 
 _COMMA, _OPENERS = ord(","), b"[{"
 _NOT_STRUCTURAL = bytes(byte for byte in range(256) if byte not in b"[]{},")
@@ -18,7 +18,7 @@ _NOT_STRUCTURAL = bytes(byte for byte in range(256) if byte not in b"[]{},")
 
 @dataclass(frozen=True, slots=True)
 class StructureLimits:
-    """How much one JSON text may hold."""
+    """The limits of one JSON text."""
 
     depth: int
     """Arrays and objects inside one another."""
@@ -33,26 +33,26 @@ class StructureLimits:
 
 @dataclass(frozen=True, slots=True)
 class StructureExcess:
-    """A limit that a text passes."""
+    """A limit that a text exceeds."""
 
     limit: str
     """As words for people: `32 levels of arrays and objects`."""
     divisible: bool
-    """Whether the same content passes in several texts."""
+    """True if the same content passes in several texts."""
 
 
 class StructureCounter:
-    """Counts one text, fed in pieces of any size; memory does not grow with the text."""
+    """Counts one text, which is fed in pieces of any size. Memory does not grow with the text."""
 
     def __init__(self, limits: StructureLimits) -> None:
         self._limits = limits
         self._in_string = False
         self._escape = b""
-        """The backslash that ended the last piece: what it escapes is in the next one."""
+        """The backslash at the end of the last piece: the next piece begins with the escaped character."""
         self._depth = self._values = self._items = self._values_before_item = 0
 
     def feed(self, piece: bytes) -> StructureExcess | None:
-        """Count `piece`; returns the limit that it passes, and None while it passes none."""
+        """Count `piece`. Return the limit that the text exceeds, or None."""
         for start in range(0, len(piece), SLICE_BYTES):
             if excess := self._count(piece[start : start + SLICE_BYTES]):
                 return excess
@@ -84,7 +84,7 @@ class StructureCounter:
         return None
 
     def _structural(self, piece: bytes) -> bytes:
-        """The brackets, braces and commas of `piece` that stand outside of strings."""
+        """Return the brackets, braces and commas of `piece` that are outside of strings."""
         piece = self._escape + piece
         backslashes = len(piece) - len(piece.rstrip(b"\\"))
         self._escape = b"\\" if backslashes % 2 else b""

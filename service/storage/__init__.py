@@ -1,1 +1,1 @@
-"""The log and the store as a start finds them: whether they belong together, and whether the store is whole."""
+"""The log and the store at a start: whether they belong together, and whether the store is undamaged."""

@@ -1,11 +1,11 @@
 """The ends of the audit that the log has noted, and whether the store's audit still agrees with them.
 
-A restore puts an older audit in place of the one whose ends the log has noted since. The restored audit has a line of
-it, which tells which ends need not agree: those that were noted between the making of the backup and its restore.
+The audit's chain is in the store, and a process with write access to the store could compute all of it again. The
+log's marks (service.storage.store_identity) carry number and hash of the audit's last line at their time. A line whose
+hash differs from a noted one, or that is missing, was changed or removed after that time.
 
-The audit's chain lies in the store, and whoever writes there could make all of it anew. The log's marks
-(service.storage.identity) carry number and hash of the audit's last line at their time. A line whose hash differs from
-a noted one, or that is gone, was changed or removed after that time.
+A restore replaces the audit by an older one, whose noted ends the log still has. The restored audit has a line
+about the restore. By this line the ends that were noted between the backup and its restore need not agree.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from typing import Final
 import msgspec
 
 from predrain.data.drain import JournalEntry
-from predrain.data.log.port import Log
-from predrain.data.store.port import AuditChain
+from predrain.data.log.log_port import Log
+from predrain.data.store.store_port import AuditChain
 from predrain.data.wire import AuditEnd
-from predrain.service.storage.identity import read_marks
+from predrain.service.storage.store_identity import read_marks
 
 RESTORE: Final = "restore"
 """The name of a restore among the acts of the audit."""
 
 
 class Contradiction(StrEnum):
-    """REWRITTEN: the line is another one, or none. CUT: the audit ends before the line. DROPPED: the line is gone from
-    the beginning, and is younger than lines that retention drops.
+    """The ways in which an audit contradicts a noted end.
+
+    REWRITTEN: the line is different or missing. CUT: the audit ends before the line. DROPPED: the line is missing
+    from the beginning, and is younger than lines that retention drops.
     """
 
     REWRITTEN = "rewritten"
@@ -49,8 +51,9 @@ class ContradictedEnd:
 
 @dataclass(frozen=True, slots=True)
 class NotedRestore:
-    """A restore of the store, as its line in the audit has it. signed_by: the id of the key that vouched for the
-    backup; None where a person trusted it without one.
+    """A restore of the store, from its line in the audit.
+
+    signed_by: the id of the key that signed the backup; None if a person trusted the backup without a signature.
     """
 
     at: datetime
@@ -59,12 +62,14 @@ class NotedRestore:
     signed_by: str | None
 
     def explains(self, end: AuditEnd) -> bool:
-        """Whether the restored audit need not have this end: it was noted after the backup and before its restore."""
+        """Return whether the restored audit may lack this end: it was noted after the backup and before the
+        restore.
+        """
         return self.made_at <= end.noted_at <= self.at
 
 
 def find_restores(lines: Iterable[JournalEntry]) -> tuple[NotedRestore, ...]:
-    """The restores among lines of the audit, in their order."""
+    """Return the restores among lines of the audit, in their order."""
     found = []
     for line in lines:
         name, _, said = line.decided.partition(" ")
@@ -82,7 +87,9 @@ class _Restore(msgspec.Struct, frozen=True):
 
 
 def read_noted_ends(log: Log, store: str) -> tuple[AuditEnd, ...]:
-    """The ends of the audit of the store with the identity `store` that the log has noted, each once, oldest first."""
+    """Return the audit ends that the log has noted for the store with the identity `store`, each once, oldest
+    first.
+    """
     marks = read_marks(log)
     return tuple(
         dict.fromkeys(
@@ -98,10 +105,10 @@ def find_contradiction(
     dropped_before: datetime,
     restores: Sequence[NotedRestore] = (),
 ) -> ContradictedEnd | None:
-    """The first of the noted ends that the audit contradicts and no restore explains; None where there is none.
+    """Return the first noted end that the audit contradicts and no restore explains, or None.
 
-    hashes: of the audit's lines, by number, as far as they are there. dropped_before: lines that are older may have
-    been dropped by retention.
+    hashes: of the audit's lines, by number, as far as they exist. dropped_before: retention may have dropped
+    older lines.
     """
     for end in noted:
         if any(one.explains(end) for one in restores):

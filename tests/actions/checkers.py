@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     ClusterUnreachable,
     Command,
     CommandResult,
@@ -22,10 +22,10 @@ from predrain.actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.claimed_settings import FAST_MAPS, found, key_of, value_of
-from predrain.actions.core.policy import Policy
-from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.claimed_settings import FAST_MAPS, key_of, read_setting_value, value_of
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.crush.pool import Pool
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent
@@ -92,7 +92,7 @@ class Watched:
         ours = self._sent.union(*(changed for _, changed in self._changes))
         self._others |= self._on_way() - ours
         if key_of(command) == FAST_MAPS and self._seen is not None:
-            self._intervals.add(found(self._seen, FAST_MAPS))
+            self._intervals.add(read_setting_value(self._seen, FAST_MAPS))
         self.commands.append(command)
         try:
             answer = self.cluster.apply(command)
@@ -159,7 +159,7 @@ class Watched:
         self._sent = (self._sent | (changed.keys() - self._others)) & self._on_way()
 
     def _on_way(self) -> set[PgId]:
-        return {pg.id for pg in self.cluster.life.pgs.values() if pg.missing()}
+        return {pg.id for pg in self.cluster.life.pgs.values() if pg.list_missing()}
 
     def _judge_touch(self, command: Command, id_: PgId, copies: int) -> None:
         """A PG that was seen to be short of copies is left alone."""
@@ -242,9 +242,10 @@ class Watched:
 
     def _promised(self) -> dict[int, int]:
         """Bytes on each OSD once everything that is on its way to it has arrived, and nothing has left."""
-        holds = {int(osd): used for osd, used in self.cluster.truth().used_bytes.items()}
+        truth = self.cluster.truth()
+        holds = {int(osd): used + truth.deleting_bytes[osd] for osd, used in truth.used_bytes.items()}
         for pg in self.cluster.life.pgs.values():
-            for place, osd in pg.missing():
+            for place, osd in pg.list_missing():
                 if (place, osd) not in pg.partial:
                     holds[osd] += pg.shard_bytes
         return holds
@@ -292,7 +293,8 @@ class Watched:
                     if one != member == ITEM_NONE
                 ]
             else:
-                suspects = [set(was) - set(held)]
+                # A copy that was filled within this tick has taken the place of another one, and may be down already.
+                suspects = [{*was, *pg.holders[0]} - set(held)]
             if not all(any(osd not in up or osd in pg.behind for osd in osds) for osds in suspects):
                 raise UnsafeStep(f"PG {pg.id} had {len(was)} copies and has {len(held)}; no fault took them")
         self._remember()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from predrain.actions.cluster.port import Command, CommandResult
-from predrain.actions.cluster.view import ClusterView
-from tests.actions.made_keep import KeepInMemory
+from predrain.actions.cluster.cluster_port import Command, CommandResult
+from predrain.actions.cluster.cluster_view import ClusterView
+from tests.actions.made_config_keys import KeepInMemory
 from tests.actions.run import Run
 
 _WRITES = ("save_drain", "add_journal")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.guards import AUTOMATIC, GUARDS, Pass, Refuse
 from predrain.data.drain import Drain, DrainState

@@ -6,22 +6,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_confirmation import ForecastPoint
 from predrain.actions.core.forecast_history import read_chances
-from predrain.actions.core.pg_survey import survey
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, Memory
+from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.core.situation import Context, SentMemory
 from predrain.actions.crush.pool import Pool
-from predrain.actions.engine.plan import plan
+from predrain.actions.engine.plan_building import plan_drain
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import ClusterSpec, PoolSpec, crush_tree
-from predrain.actions.simulator.worlds import GB, disks, levelled, tiny
+from predrain.actions.simulator.cluster_spec import ClusterSpec, PoolSpec, crush_tree
+from predrain.actions.simulator.worlds import GB, build_levelled_tree, build_osd_specs, build_tiny_cluster
 from predrain.data.drain import Drain, DrainState, Intent, Plan
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 from predrain.data.outlook import Outlook, Reason, Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store.port import Store
+from predrain.data.store.store_port import Store
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POLICY = Policy()
@@ -34,7 +34,7 @@ def device(osd: int) -> DeviceId:
 
 def tiny_spec(**changes: object) -> ClusterSpec:
     """Four hosts of three disks, with devices of one model; `changes` are fields of ClusterSpec."""
-    spec = tiny(1)
+    spec = build_tiny_cluster(1)
     devices = {osd.id: (device(osd.id), "D100") for osd in spec.osds}
     return replace(spec.with_devices(devices), **changes)  # type: ignore[arg-type]
 
@@ -43,7 +43,7 @@ def wide_spec(
     hosts: int = 6, per_host: int = 2, racks: int = 3, pg_num: int = 64, used: float = 0.5
 ) -> ClusterSpec:
     """More hosts than copies, in racks."""
-    osds = disks(hosts=hosts, per_host=per_host, size_bytes=100 * GB, racks=racks)
+    osds = build_osd_specs(hosts=hosts, per_host=per_host, size_bytes=100 * GB, racks=racks)
     pool = Pool(1, "rbd", size=3, min_size=2, pg_num=pg_num, pg_num_target=pg_num, rule=0, erasure=False)
     shard = int(used * len(osds) * 100 * GB / (3 * pg_num))
     spec = ClusterSpec(
@@ -58,13 +58,13 @@ def full_spec(
     """A cluster `used` full on the whole, in which CRUSH fills no disk beyond `most`; PGs of uneven sizes."""
     spec = wide_spec(hosts, per_host, racks, pg_num, used)
     pool = replace(spec.pools[0], spread=0.15)
-    crush = levelled(spec.osds, pool.pool, most=int(most * 100 * GB / pool.shard_bytes))
+    crush = build_levelled_tree(spec.osds, pool.pool, most=int(most * 100 * GB / pool.shard_bytes))
     return replace(spec, name="full", pools=(pool,), crush=crush)
 
 
 def ec_spec(hosts: int = 4, per_host: int = 2, k: int = 2, m: int = 1, pg_num: int = 32) -> ClusterSpec:
     """An erasure-coded pool k+m over hosts."""
-    osds = disks(hosts=hosts, per_host=per_host, size_bytes=100 * GB)
+    osds = build_osd_specs(hosts=hosts, per_host=per_host, size_bytes=100 * GB)
     pool = Pool(1, "archive", k + m, k + (1 if m > 1 else 0), pg_num, pg_num, rule=1, erasure=True)
     shard = int(0.3 * len(osds) * 100 * GB / ((k + m) * pg_num))
     spec = ClusterSpec(
@@ -110,14 +110,14 @@ def a_drain(osd: int = 0, state: DrainState = DrainState.DRAINING, **changes: ob
     return replace(drain, **changes)  # type: ignore[arg-type]
 
 
-def settled_memory(view: ClusterView) -> Memory:
+def settled_memory(view: ClusterView) -> SentMemory:
     """A process that has waited long enough."""
-    return Memory(NOW - timedelta(minutes=1), view.mgr_id, view.dump_version)
+    return SentMemory(NOW - timedelta(minutes=1), view.mgr_id, view.dump_version)
 
 
 def a_context(view: ClusterView, *drains: Drain, **changes: object) -> Context:
     """What decisions may know, at NOW."""
-    context = Context(survey(view), {}, drains, NOW, settled_memory(view))
+    context = Context(survey_pgs(view), {}, drains, NOW, settled_memory(view))
     context = replace(context, **changes)  # type: ignore[arg-type]
     if context.forecasts:
         return context
@@ -156,7 +156,7 @@ def keep_history(store: Store, outlook: Outlook) -> None:
 
 def a_plan(view: ClusterView, drain: Drain, policy: Policy = POLICY) -> Plan:
     """The drain's plan on the view."""
-    return plan(view, drain, policy, a_context(view, drain))
+    return plan_drain(view, drain, policy, a_context(view, drain))
 
 
 def bad_outlook(osd: int, at: datetime = NOW, **changes: object) -> Outlook:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from predrain.actions.cluster.channel import Argument, DaemonReply, Locker
-from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
 
 
 @dataclass

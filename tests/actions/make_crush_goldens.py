@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.view import StretchMode
+from predrain.actions.cluster.cluster_view import StretchMode
 from predrain.data.ids import PgId
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.stretch import bring_site_back, lose_site, stretch_cluster, wait_for

@@ -10,16 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.dumps.answers import RawAnswers
-from predrain.actions.cluster.dumps.reader import ClusterReader
-from predrain.actions.cluster.recorded import ClusterRecording, read
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Step
-from predrain.actions.core.pg_survey import survey
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, Memory
-from predrain.actions.engine.decide import decide
-from predrain.actions.engine.plan import plan
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.dumps.raw_answers import RawAnswers
+from predrain.actions.cluster.dumps.view_reader import ClusterReader
+from predrain.actions.cluster.recorded_cluster import ClusterRecording, read_recording
+from predrain.actions.core.decision_answers import Step
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.core.situation import Context, SentMemory
+from predrain.actions.engine.decision import decide_drain_steps
+from predrain.actions.engine.plan_building import plan_drain
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
 
@@ -32,7 +32,7 @@ Json = Any
 @lru_cache
 def sample(name: str) -> ClusterRecording:
     """One of NAMES."""
-    return read(SAMPLES / f"{name}.zip")
+    return read_recording(SAMPLES / f"{name}.zip")
 
 
 CLEAN = sample("tentacle-clean").answers
@@ -83,13 +83,15 @@ def brief(answers: RawAnswers) -> RawAnswers:
 def steps(view: ClusterView) -> list[Step]:
     """What the engine sends for a drain of osd.0 that is under way on this view, with all that was sent settled."""
     policy, osd = Policy(), OsdId(0)
-    memory = Memory(view.as_of - timedelta(minutes=1), view.mgr_id, view.dump_version)
+    memory = SentMemory(view.as_of - timedelta(minutes=1), view.mgr_id, view.dump_version)
     drain = Drain(
         "osd.0-1", view.osds[osd].device, (osd,), DrainState.DRAINING, Intent.REPLACE, "person", "a test",
         view.as_of, view.as_of,
     )  # fmt: skip
-    context = Context(survey(view), {}, (), view.as_of, memory)
-    ready = replace(drain, plan=plan(view, drain, policy, context))
+    context = Context(survey_pgs(view), {}, (), view.as_of, memory)
+    ready = replace(drain, plan=plan_drain(view, drain, policy, context))
     quiet = replace(view, balancer_active=False)
-    answers = decide(quiet, {}, [ready], policy, view.as_of, memory).answers
+    answers = decide_drain_steps(
+        quiet, policy, replace(context, survey=survey_pgs(quiet), drains=(ready,))
+    ).answers
     return [answer for answer in answers if isinstance(answer, Step)]

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from predrain.actions.cluster.port import Cluster
-from predrain.actions.controller.controller import Controller, TickReport
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_port import Cluster
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.decision_answers import ProposalRefusal, TickReport
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.guard_verdicts import Refuse
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.simulator.cluster_spec import ClusterSpec
 from predrain.data.drain import Drain, DrainState, JournalEntry
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
 from tests.actions.checkers import Watched
 from tests.actions.made import keep_history
 
@@ -99,12 +101,12 @@ class Run:
         """Propose and approve a drain by a person's word."""
         if self.controller.view is None:
             self.tick()
-        drain = self.controller.propose(target, "operator", "test", self.cluster.now)
+        drain = self.controller.requests.propose(target, "operator", "test", self.cluster.now)
         return self.controller.requests.approve(drain.id, "operator", self.cluster.now)
 
     def known(self, drain: Drain) -> Drain:
         """The drain as the store has it."""
-        return self.controller.requests.known(drain.id)
+        return self.controller.requests.get_drain(drain.id)
 
     def until(self, drain: Drain, *states: DrainState, most: int = ENOUGH) -> Drain:
         """Tick until the drain is in one of `states`."""
@@ -133,6 +135,11 @@ class Run:
         """Seconds since the simulation began."""
         begun = SimulatedCluster(self.spec, self.seed).now
         return (self.cluster.now - begun).total_seconds()
+
+
+def list_refusals(report: TickReport) -> Mapping[DeviceId, tuple[Refuse, ...]]:
+    """The bad disks for which nothing was proposed, with the reasons."""
+    return {one.device: one.refusals for one in report.answers if isinstance(one, ProposalRefusal)}
 
 
 def map_of(run: Run) -> Mapping[str, object]:

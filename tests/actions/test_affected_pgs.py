@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush import stirred as affected
-from predrain.actions.crush.candidates import find_choice
-from predrain.actions.crush.choose import Chooser, Ints
-from predrain.actions.crush.map import COMPAT_SET, ITEM_NONE, ChooseArg, CrushMap, CrushRule, RuleStep
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush import affected_pgs as affected
+from predrain.actions.crush.affected_pgs import KnownMembers, find_affected_pgs
+from predrain.actions.crush.crush_map import COMPAT_SET, ITEM_NONE, ChooseArg, CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.crush_reweight import find_bounds, with_crush_weight
+from predrain.actions.crush.crush_rules import Chooser, Ints
+from predrain.actions.crush.draw_candidates import find_choice
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import compute_raw_sets
-from predrain.actions.crush.reweigh import find_bounds, with_crush_weight
-from predrain.actions.crush.stirred import KnownMembers, stirred
-from predrain.actions.placement.what_if import placed, stirred_by
+from predrain.actions.placement.what_if import compute_up_sets, stirred_by
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import OsdSpec
-from predrain.actions.simulator.worlds.shapes import class_tree, disks
+from predrain.actions.simulator.cluster_spec import OsdSpec
+from predrain.actions.simulator.worlds.shapes import build_osd_specs, class_tree
 from predrain.data.ids import OsdId, PgId, pg_seed
 from tests.actions.made import calm_view, ec_spec, tiny_spec, wide_spec
 from tests.actions.test_crush_place import RECORDED, recording
@@ -50,7 +50,7 @@ def make_osds() -> tuple[OsdSpec, ...]:
     """24 disks in 12 hosts and 4 racks; two hosts have disks of the second class only."""
     return tuple(
         replace(osd, device_class=CLASSES[osd.id >= 20 or osd.id % 5 == 0])
-        for osd in disks(hosts=12, per_host=2, size_bytes=10**12, racks=4)
+        for osd in build_osd_specs(hosts=12, per_host=2, size_bytes=10**12, racks=4)
     )
 
 
@@ -75,7 +75,9 @@ def list_members(
     crush: CrushMap, pools: Mapping[int, Pool], overrides: Mapping[OsdId, float], down: frozenset[OsdId]
 ) -> dict[PgId, tuple[int, ...]]:
     """The members of every PG as a cluster reports them: without the OSDs that are down."""
-    return {pg: tuple(set(up) - {ITEM_NONE}) for pg, up in place(crush, pools, overrides, {}, down).items()}
+    return {
+        pg: tuple(set(up) - {ITEM_NONE}) for pg, up in place_pgs(crush, pools, overrides, {}, down).items()
+    }
 
 
 @pytest.mark.slow
@@ -114,7 +116,9 @@ def test_known_members_change_nothing_of_the_affected_pgs(
     members = list_members(crush, pools, reweights, fallen)
     some = {pg: osds for at, (pg, osds) in enumerate(members.items()) if at % every or every == 1}
     known = KnownMembers(some, fallen)
-    assert stirred(crush, lowest, pools, reweights, known) == stirred(crush, lowest, pools, reweights)
+    assert find_affected_pgs(crush, lowest, pools, reweights, known) == find_affected_pgs(
+        crush, lowest, pools, reweights
+    )
 
 
 @pytest.mark.parametrize("down", [frozenset[OsdId](), frozenset({OsdId(11), OsdId(16), OsdId(18)})])
@@ -123,9 +127,9 @@ def test_several_pools_are_computed_side_by_side(down: frozenset[OsdId]) -> None
     pools = {id_: replace(pool, size=3, pg_num=128, pgp_num=None) for id_, pool in POOLS.items()}
     reweights = {osd.id: 0.6 if osd.id == 9 else 1.0 for osd in make_osds()}
     known = KnownMembers(list_members(MAP, pools, reweights, down), down)
-    found = stirred(MAP, lowest, pools, reweights, known)
+    found = find_affected_pgs(MAP, lowest, pools, reweights, known)
     assert {pg.partition(".")[0] for pg in found} == set(map(str, pools))
-    assert found == stirred(MAP, lowest, pools, reweights)
+    assert found == find_affected_pgs(MAP, lowest, pools, reweights)
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
@@ -138,10 +142,13 @@ def test_known_members_of_a_recorded_cluster_change_nothing(path: Path) -> None:
     affected: list[int] = []
     for osd in list(real.reweights)[:4]:
         lowest = with_crush_weight(real.crush, osd, 0.0)
-        whole = stirred(real.crush, lowest, real.pools, real.reweights)
+        whole = find_affected_pgs(real.crush, lowest, real.pools, real.reweights)
         affected.append(len(whole))
         assert (
-            stirred(real.crush, lowest, real.pools, real.reweights, KnownMembers(members, real.down)) == whole
+            find_affected_pgs(
+                real.crush, lowest, real.pools, real.reweights, KnownMembers(members, real.down)
+            )
+            == whole
         )
     assert any(affected)
 
@@ -154,7 +161,7 @@ def view_with_upmaps() -> ClusterView:
         for pg in list(view.pgs.values())[::3]
     }
     view = replace(view, upmap_items=pins)
-    up = placed(view)
+    up = compute_up_sets(view)
     assert any(up[id_] != pg.up for id_, pg in view.pgs.items())
     return replace(view, pgs={id_: replace(pg, up=up[id_], acting=up[id_]) for id_, pg in view.pgs.items()})
 
@@ -190,7 +197,7 @@ def test_pgs_whose_members_are_elsewhere_are_not_computed(monkeypatch: pytest.Mo
         return compute_raw_sets(watch, crush, pool, seeds)
 
     monkeypatch.setattr(affected, "compute_raw_sets", compute)
-    stirred(MAP, with_crush_weight(MAP, 0, 0.0), pools, reweights, KnownMembers(members))
+    find_affected_pgs(MAP, with_crush_weight(MAP, 0, 0.0), pools, reweights, KnownMembers(members))
     rack = set(range(6))  # OSDs below the item of the root whose weight is lowered too
     assert computed == {pg_seed(pg)[1] for pg, osds in members.items() if not rack.isdisjoint(osds)}
     assert len(computed) < len(members)

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import PrimaryAffinity
-from predrain.actions.core.capacity import room
-from predrain.actions.core.in_flight import allowance
-from predrain.actions.mechanics.affinity import at_stake, leaders, led, next_rung
+from predrain.actions.cluster.cluster_port import PrimaryAffinity
+from predrain.actions.core.capacity import compute_osd_capacity
+from predrain.actions.core.in_flight import compute_allowance
+from predrain.actions.mechanics.primary_affinity import (
+    at_stake,
+    compute_pg_primaries,
+    find_primary_pgs,
+    next_rung,
+)
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, ec_spec, wide_spec
@@ -24,7 +29,7 @@ def _rungs(cluster: SimulatedCluster, goal: float) -> list[int]:
         cluster.advance(30)
         view = cluster.view()
         context = a_context(view)
-        left = allowance(context, POLICY, room(context.survey, POLICY))
+        left = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
         batch = next_rung(view, OSD, goal, left)
         if not batch.commands:
             return changed
@@ -40,23 +45,23 @@ def _rungs(cluster: SimulatedCluster, goal: float) -> list[int]:
 
 def test_every_rung_changes_the_leaders_that_it_names_and_no_more_than_may_peer() -> None:
     cluster = SimulatedCluster(wide_spec(pg_num=128), 1)
-    leading = led(cluster.view(), OSD)
+    leading = find_primary_pgs(cluster.view(), OSD)
     moved = cluster.moved_bytes
     down = _rungs(cluster, 0.0)
     assert max(down) <= POLICY.peering_max
     assert sum(down) == len(leading) > 10
-    assert led(cluster.view(), OSD) == frozenset()
+    assert find_primary_pgs(cluster.view(), OSD) == frozenset()
     assert cluster.view().osds[OSD].primary_affinity == 0.0
     up = _rungs(cluster, 1.0)
     assert max(up) <= POLICY.peering_max
-    assert led(cluster.view(), OSD) == leading
+    assert find_primary_pgs(cluster.view(), OSD) == leading
     assert cluster.moved_bytes == moved
 
 
 def test_nothing_is_sent_while_the_peering_budget_is_spent() -> None:
     view = SimulatedCluster(wide_spec(), 1).view()
     context = a_context(view)
-    spent = allowance(context, POLICY, room(context.survey, POLICY))
+    spent = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
     spent.peering = 0
     assert next_rung(view, OSD, 0.0, spent).waits_for == "PGs still peer"
 
@@ -67,7 +72,7 @@ def test_of_two_osds_that_share_pgs_one_changes_its_affinity_in_a_look() -> None
     together = {OsdId(osd) for pg in view.pgs.values() if one in pg.up for osd in pg.up}
     other, apart = max(together - {one}), min(view.osds.keys() - together)
     context = a_context(view)
-    left = allowance(context, POLICY, room(context.survey, POLICY))
+    left = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
     left.peering = 99
     assert next_rung(view, one, 0.9999, left).commands
     assert "who leads the same PGs" in next_rung(view, other, 0.9999, left).waits_for
@@ -81,7 +86,7 @@ def test_the_computed_leader_is_the_one_that_the_map_shows(affinity: float) -> N
     cluster.apply(PrimaryAffinity(OsdId(3), 0.4))
     cluster.advance(60)
     view = cluster.view()
-    assert leaders(view, list(view.pgs), {}) == {pg.id: pg.up[0] for pg in view.pgs.values()}
+    assert compute_pg_primaries(view, list(view.pgs), {}) == {pg.id: pg.up[0] for pg in view.pgs.values()}
 
 
 @pytest.mark.slow
@@ -91,8 +96,8 @@ def test_draws_say_at_which_affinity_a_pg_changes_hands(one: int, other: int) ->
     stake = at_stake(view, OSD)
     low, high = sorted((one, other))
     held = [pg.id for pg in view.pgs.values() if OSD in pg.up]
-    at_low = leaders(view, held, {OSD: low / 65536})
-    at_high = leaders(view, held, {OSD: high / 65536})
+    at_low = compute_pg_primaries(view, held, {OSD: low / 65536})
+    at_high = compute_pg_primaries(view, held, {OSD: high / 65536})
     assert {pg for pg in held if at_low[pg] != at_high[pg]} == {
         pg for pg, draw in stake.items() if low <= draw < high
     }

@@ -7,11 +7,13 @@ from functools import cache
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState, Plan
 from predrain.data.ids import OsdId, PgId
+from predrain.data.messages import describe_plan_refusal
+from predrain.data.plan_refusal import PlanRefusalKind
 from tests.actions.made import a_drain, a_plan, changed_osd, changed_pg, wide_spec
 from tests.actions.recordings import NAMES, sample, view_of
 from tests.actions.run import Run
@@ -25,13 +27,13 @@ def view() -> ClusterView:
 def otherwise(seen: ClusterView) -> ClusterView:
     """The same cluster, all of whose PGs are where another pool's would be: what is told is not what is computed."""
     pool = replace(seen.pools[1], id=7)
-    ups = place(seen.crush, {7: pool}, {osd.id: osd.reweight for osd in seen.osds.values()}, {})
+    ups = place_pgs(seen.crush, {7: pool}, {osd.id: osd.reweight for osd in seen.osds.values()}, {})
     pgs = {id_: ups[PgId(id_.replace("1.", "7.", 1))] for id_ in seen.pgs}
     return replace(seen, pgs={id_: replace(pg, up=pgs[id_], acting=pgs[id_]) for id_, pg in seen.pgs.items()})
 
 
 def refused(made: Plan) -> bool:
-    return any("is not the cluster's" in sentence for sentence in made.refusals)
+    return [one.kind for one in made.refusals] == [PlanRefusalKind.PLACEMENT_DIFFERS]
 
 
 def test_pgs_that_are_elsewhere_than_computed_refuse_the_plan_with_numbers() -> None:
@@ -39,9 +41,15 @@ def test_pgs_that_are_elsewhere_than_computed_refuse_the_plan_with_numbers() -> 
     on_it = [pg for pg in seen.pgs.values() if 0 in pg.up]
     made = a_plan(seen, a_drain())
     assert refused(made)
-    assert f" of {len(on_it)} PGs of osd.0 differ, e.g. PG 1." in made.refusals[0]
-    first = made.refusals[0].partition("e.g. PG ")[2].partition(" ")[0]
-    assert f"is on {list(seen.pgs[PgId(first)].up)} and not [" in made.refusals[0]
+    (refusal,) = made.refusals
+    assert (refusal.others, refusal.osds) == (len(on_it), (0,))
+    assert 0 < refusal.pgs <= len(on_it)
+    assert refusal.pg is not None
+    assert refusal.members == seen.pgs[refusal.pg].up
+    assert refusal.computed != refusal.members
+    told = describe_plan_refusal(refusal)
+    assert f"{refusal.pgs} of {len(on_it)} PGs of osd.0 differ, e.g. PG 1." in told
+    assert f"is on {list(refusal.members)} and not [" in told
     assert made.moves == ()
 
 

@@ -12,10 +12,7 @@ from typing import get_args
 import pytest
 
 from predrain.actions.cluster.channel import Argument, DaemonReply
-from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
-from predrain.actions.cluster.dumps.questions import QUESTIONS
-from predrain.actions.cluster.live import words
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     Balancer,
     Command,
     CrushReweight,
@@ -29,19 +26,21 @@ from predrain.actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from predrain.actions.cluster.view import PROPOSE_INTERVAL
+from predrain.actions.cluster.cluster_view import PROPOSE_INTERVAL
+from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
+from predrain.actions.cluster.dumps.view_questions import QUESTIONS
+from predrain.actions.cluster.live_ceph import to_ceph_commands
 from predrain.actions.controller.ceph_caps import (
     GRANTS,
     CapsPart,
     CephGrant,
-    User,
-    caps,
-    granted,
-    hands,
-    rights,
+    CephUser,
+    build_cephx_caps,
+    list_grants,
+    list_required_rights,
 )
-from predrain.actions.core.throttle_options import OPTIONS
-from predrain.actions.mechanics.retire import FLAGS
+from predrain.actions.core.held_throttles import OPTIONS
+from predrain.actions.mechanics.crush_removal import FLAGS
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.service.cli import main
 
@@ -115,7 +114,7 @@ def _kept() -> Iterator[Sent]:
 
 
 SENT: tuple[Sent, ...] = (
-    *(one for command in COMMANDS for one in words(command)),
+    *(one for command in COMMANDS for one in to_ceph_commands(command)),
     *_kept(),
     *((q.to, q.prefix, q.arguments) for q in QUESTIONS if q.prefix == "orch upgrade status"),
 )
@@ -167,7 +166,7 @@ def test_what_could_harm_is_not_covered(sent: Sent) -> None:
 
 
 def test_a_service_whose_commands_the_mgr_module_carries_out_may_change_nothing_but_its_own_keys() -> None:
-    allowed = caps(User.READING)
+    allowed = build_cephx_caps(CephUser.READING)
     assert allowed.mgr == 'allow r, allow command "orch upgrade status"'
     assert all(
         " config-key " in f" {cap}" or cap == "allow r" for cap in allowed.mon.replace('"', " ").split(", ")
@@ -195,26 +194,26 @@ def test_a_service_that_only_reads_may_halt_and_ask_and_neither_forge_a_drain_no
     verb: str, name: str, *, may: bool
 ) -> None:
     sent = ("mon", f"config-key {verb}", {"key": f"predrain/{name}"})
-    assert any(grant.covers(*sent) for grant in granted(User.READING)) is may
-    assert any(grant.covers(*sent) for grant in granted(User.SERVICE))
+    assert any(grant.covers(*sent) for grant in list_grants(CephUser.READING)) is may
+    assert any(grant.covers(*sent) for grant in list_grants(CephUser.SERVICE))
 
 
 def test_the_second_key_has_the_light_and_the_orchestrator_only() -> None:
-    assert hands().by_service() == {
+    assert build_cephx_caps(CephUser.HANDS).by_service() == {
         "mon": "allow r",
         "mgr": 'allow r, allow command "device light", allow command "orch osd rm"',
     }
 
 
 def test_the_pool_of_the_settings_is_the_only_one_that_may_be_touched() -> None:
-    assert caps(pool="leases").osd == "allow rwx pool=leases"
+    assert build_cephx_caps(pool="leases").osd == "allow rwx pool=leases"
 
 
 def test_each_right_says_what_it_is_for() -> None:
-    assert all(right.why for user in User for right in rights(user))
+    assert all(right.why for user in CephUser for right in list_required_rights(user))
 
 
-@pytest.mark.parametrize("flags", [(), ("--hands",), ("--reading",)])
+@pytest.mark.parametrize("flags", [(), ("--operator",), ("--read-only",)])
 def test_the_printed_lines_are_a_script_that_gives_exactly_these_caps(
     flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,18 +221,18 @@ def test_the_printed_lines_are_a_script_that_gives_exactly_these_caps(
     printed = capsys.readouterr().out
     assert subprocess.run(["sh", "-n"], input=printed, text=True).returncode == 0
     words = shlex.split(printed, comments=True)
-    user = User.HANDS if "--hands" in flags else User.READING if flags else User.SERVICE
+    user = CephUser.HANDS if "--operator" in flags else CephUser.READING if flags else CephUser.SERVICE
     at = words.index("get-or-create")
     assert words[at - 2 : at + 2] == ["ceph", "auth", "get-or-create", "client.it"]
     assert words[-2:] == ["-o", "/etc/ceph/ceph.client.it.keyring"]
     pairs = words[at + 2 : -2]
-    assert dict(zip(pairs[::2], pairs[1::2], strict=True)) == caps(user).by_service()
-    assert ("pool" in words) is (user is not User.HANDS)
+    assert dict(zip(pairs[::2], pairs[1::2], strict=True)) == build_cephx_caps(user).by_service()
+    assert ("pool" in words) is (user is not CephUser.HANDS)
 
 
 def test_programs_get_the_same_as_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ceph", "auth", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["user"] == "client.predrain"
-    assert said["caps"] == caps().by_service()
-    assert [right["cap"] for right in said["rights"]] == [right.cap for right in rights()]
+    assert said["caps"] == build_cephx_caps().by_service()
+    assert [right["cap"] for right in said["rights"]] == [right.cap for right in list_required_rights()]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.engine.claims import fold_base_pairs, follow_map
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.engine.map_claims import fold_base_pairs, follow_map
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import PgId, pg_id
-from predrain.data.setting import Before, UpmapItem
+from predrain.data.setting import UpmapItem, ValueBefore
 from tests.actions.made import a_drain, calm_view, changed_osd
 
 VIEW = calm_view()
@@ -51,7 +51,7 @@ def test_what_one_drain_learns_of_anothers_pair_holds_for_every_drain_that_found
 def test_another_drains_command_that_did_not_arrive_is_no_persons_hand() -> None:
     both = f"{THEIRS} {TWO}>{FREE[1]}"
     first = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: both})
-    returning = a_drain(FREE[0], saved={KEY: THEIRS}, ours={KEY: both, Before(KEY): f"{TWO}>{FREE[1]}"})
+    returning = a_drain(FREE[0], saved={KEY: THEIRS}, ours={KEY: both, ValueBefore(KEY): f"{TWO}>{FREE[1]}"})
     folded = fold(show((TWO, FREE[1])), first, returning)
     assert [drain.saved[KEY] for drain in folded] == [THEIRS, THEIRS]
 
@@ -76,15 +76,15 @@ def test_a_pair_that_another_drain_took_off_before_the_mon_tidied_the_rest_comes
 
 
 def test_claims_on_a_pg_that_was_merged_are_forgotten_so_that_a_later_split_gets_no_old_upmap_back() -> None:
-    drain = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[1]}", Before(KEY): THEIRS})
+    drain = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[1]}", ValueBefore(KEY): THEIRS})
     pool = VIEW.pools[1]
     last = UpmapItem(pg_id(1, pool.pg_num - 1))
     drain = replace(
-        drain, saved={**drain.saved, last: THEIRS}, ours={**drain.ours, last: "", Before(last): ""}
+        drain, saved={**drain.saved, last: THEIRS}, ours={**drain.ours, last: "", ValueBefore(last): ""}
     )
     (followed,) = follow_map(replace(VIEW, pools={1: replace(pool, pg_num=pool.pg_num - 1)}), (drain,))
     assert last not in followed.saved
-    assert {last, Before(last)}.isdisjoint(followed.ours)
+    assert {last, ValueBefore(last)}.isdisjoint(followed.ours)
     assert KEY in followed.saved
 
 

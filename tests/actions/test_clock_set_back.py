@@ -9,15 +9,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from predrain.actions.cluster.channel import DaemonReply
-from predrain.actions.cluster.dumps.questions import PG_DUMP
-from predrain.actions.cluster.latency import LatencyHistory, LatencySample, LatencySource
-from predrain.actions.cluster.port import Command, CommandResult, Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Turn
-from predrain.actions.engine.decide import decide
-from predrain.data.clock import lately
+from predrain.actions.cluster.cluster_port import Command, CommandResult, Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.dumps.view_questions import PG_DUMP
+from predrain.actions.cluster.osd_latency import LatencyHistory, LatencySample, LatencySource
+from predrain.actions.core.decision_answers import StateChange
+from predrain.actions.engine.decision import decide_drain_steps
+from predrain.data.clock import is_within_last
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, settled_memory, wide_spec
 from tests.actions.recordings import CLEAN
 from tests.actions.run import Run, empty, whole
@@ -28,7 +29,7 @@ from tests.actions.test_senses import NOW, OsdsInMemory, pooled, told_by_host
 S = DrainState
 DAY = timedelta(days=1)
 SPEC = wide_spec(hosts=8, per_host=2, racks=4, pg_num=64, used=0.4)
-SETTLES = 2 * POLICY.statistics_seconds
+SETTLES = 2 * POLICY.mgr_stats_period_seconds
 
 
 @dataclass
@@ -68,7 +69,7 @@ def begun_drain(run: Run, intent: Intent = Intent.REPLACE) -> tuple[Behind, Drai
     behind = Behind(run)
     run.started(behind)
     run.tick()
-    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now, intent.value)
+    drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now, intent)
     return behind, run.controller.requests.approve(drain.id, "operator", run.cluster.now)
 
 
@@ -103,26 +104,28 @@ def test_after_it_was_set_back_the_last_command_is_waited_for_anew_before_the_ne
 def test_a_look_that_is_dated_a_little_late_shortens_no_waiting() -> None:
     view = calm_view()
     now = view.as_of
-    memory = settled_memory(view).sent({}, (), now, POLICY)
-    assert memory.looked(view, now - timedelta(seconds=30), POLICY).trusted_from == memory.trusted_from
+    memory = settled_memory(view).after_command({}, (), now, POLICY)
+    assert memory.after_poll(view, now - timedelta(seconds=30), POLICY).trusted_from == memory.trusted_from
 
 
 def test_a_plan_of_the_future_is_made_anew_where_it_alone_holds_the_drain() -> None:
     view = calm_view()
     drain = a_drain(state=S.HOLDING)
-    held = replace(drain, plan=replace(a_plan(view, drain), refusals=("There was no room.",)))
+    held = replace(
+        drain, plan=replace(a_plan(view, drain), refusals=(PlanRefusal(PlanRefusalKind.OSD_GONE),))
+    )
 
     def answers(planned_at: datetime) -> bool:
         context = a_context(view, held)
-        fresh = decide(view, {}, (held,), POLICY, context.now, context.memory)
+        fresh = decide_drain_steps(view, POLICY, context)
         mark = fresh.planned[held.id][0]
         memory = replace(context.memory, planned={held.id: (mark, planned_at)})
-        (answer, *_) = decide(view, {}, (held,), POLICY, context.now, memory).answers
-        return isinstance(answer, Turn)
+        (answer, *_) = decide_drain_steps(view, POLICY, replace(context, memory=memory)).answers
+        return isinstance(answer, StateChange)
 
     now = a_context(view).now
     assert not answers(now)
-    assert answers(now - POLICY.plan_again_after)
+    assert answers(now - POLICY.replan_after)
     assert answers(now + DAY)
 
 
@@ -131,13 +134,14 @@ def test_a_latency_is_neither_frozen_nor_forgotten_when_the_clock_is_set_back() 
     *_, (_, ratio) = looks(1, lambda hour: 8.0 if hour < 0.9 else 16.0, latencies, noise=0.0)
     assert ratio == 2.0
     now = datetime(2026, 1, 1, 1, tzinfo=UTC) - DAY
-    assert latencies.seen(now, []) == {ONE: 2.0}
+    assert latencies.update_ratios(now, []) == {ONE: 2.0}
     calm = [now + timedelta(seconds=10 * n) for n in range(1, 10)]
     found = [
-        latencies.seen(at, [LatencySample(ONE, at, LatencySource.PROBE, 8.0)], {ONE})[ONE] for at in calm
+        latencies.update_ratios(at, [LatencySample(ONE, at, LatencySource.PROBE, 8.0)], {ONE})[ONE]
+        for at in calm
     ]
     assert found[-1] == 1.0
-    assert latencies.seen(calm[-1] + timedelta(seconds=61), []) == {}
+    assert latencies.update_ratios(calm[-1] + timedelta(seconds=61), []) == {}
 
 
 def test_a_host_whose_clock_runs_ahead_has_no_latency_once_it_says_nothing_more() -> None:
@@ -146,29 +150,29 @@ def test_a_host_whose_clock_runs_ahead_has_no_latency_once_it_says_nothing_more(
     assert ratio == 1.0
     now = datetime(2026, 1, 1, 1, 2, tzinfo=UTC)
     ahead = [LatencySample(ONE, now + DAY + timedelta(seconds=n), LatencySource.READ, 16.0) for n in range(4)]
-    assert latencies.seen(now, ahead) == {ONE: 2.0}
-    assert latencies.seen(now + timedelta(seconds=61), []) == {}
+    assert latencies.update_ratios(now, ahead) == {ONE: 2.0}
+    assert latencies.update_ratios(now + timedelta(seconds=61), []) == {}
 
 
 def test_reservations_that_a_host_told_of_in_the_future_are_not_in_force_and_the_osd_is_asked() -> None:
     channel = OsdsInMemory()
     asks = told_by_host((NOW, 1), channel=channel)
-    assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
+    assert dict(asks.add_to_view(pooled(), NOW).backfills_in_force) == {0: 1}
     assert "osd.0" not in channel.asked
     channel.reservations = lambda _: DaemonReply(0, b'{"local_reservations": {"max_allowed": 6}}', "")
-    assert dict(asks.onto(pooled(), NOW - DAY).backfills_in_force) == {0: 6}
+    assert dict(asks.add_to_view(pooled(), NOW - DAY).backfills_in_force) == {0: 6}
 
 
 def test_what_is_watched_after_a_command_is_watched_no_longer_for_a_clock_set_back() -> None:
     reader = begun()
-    reader.sent(Reweight(OsdId(0), 0.5), AT)
-    reader.due(AT - DAY)
+    reader.note_command(Reweight(OsdId(0), 0.5), AT)
+    reader.list_due_commands(AT - DAY)
     reader.view(replace(CLEAN, at=AT - DAY))
     assert PG_DUMP.name in names(reader, AT - DAY + LOOK)
     assert PG_DUMP.name not in names(reader, AT - DAY + timedelta(minutes=3))
 
 
 def test_a_moment_of_the_future_was_not_lately() -> None:
-    assert lately(NOW, NOW, DAY)
-    assert not lately(NOW, NOW + DAY, DAY)
-    assert not lately(NOW + timedelta(microseconds=1), NOW, DAY)
+    assert is_within_last(NOW, NOW, DAY)
+    assert not is_within_last(NOW, NOW + DAY, DAY)
+    assert not is_within_last(NOW + timedelta(microseconds=1), NOW, DAY)

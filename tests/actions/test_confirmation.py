@@ -14,7 +14,7 @@ from predrain.actions.core.forecast_confirmation import ForecastPoint, WeighedDi
 from predrain.actions.core.forecast_history import ForecastHistory
 from predrain.data.ids import HostName
 from predrain.data.reading import Attribute, Reading, Smart, Unreadable
-from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
 from tests.actions.made import HOST, NOW, POLICY, a_reading, bad_outlook, device, keep_history
 
 TB = 10**12
@@ -138,7 +138,7 @@ def test_what_was_forecast_is_read_back_from_the_store_after_a_start() -> None:
     store, outlook = SqliteStore(MEMORY), bad_outlook(0)
     keep_history(store, outlook)
     history = ForecastHistory()
-    history.follow({device(0)}, {device(0): outlook}, store, POLICY, NOW)
+    history.update_forecasts({device(0)}, {device(0): outlook}, store, POLICY, NOW)
     points = history.points[device(0)]
     assert (len(points), points[-1].at, points[-1].host) == (8, NOW, HOST)
     assert all(one.sound for one in points)
@@ -149,7 +149,7 @@ def test_an_outlook_whose_reading_the_store_lacks_bears_nothing_out() -> None:
     store, outlook = SqliteStore(MEMORY), bad_outlook(0)
     store.save_outlooks([replace(outlook, as_of=NOW - HOUR), outlook])
     history = ForecastHistory()
-    history.follow({device(0)}, {device(0): outlook}, store, POLICY, NOW)
+    history.update_forecasts({device(0)}, {device(0): outlook}, store, POLICY, NOW)
     assert [one.sound for one in history.points[device(0)]] == [False, False]
     store.close()
 
@@ -158,9 +158,9 @@ def test_a_disk_is_followed_on_after_its_drain_ceased_to_pay_and_one_that_never_
     store, outlook = SqliteStore(MEMORY), bad_outlook(0)
     keep_history(store, outlook)
     history = ForecastHistory()
-    history.follow({device(0)}, {device(0): outlook, device(1): bad_outlook(1)}, store, POLICY, NOW)
+    history.update_forecasts({device(0)}, {device(0): outlook, device(1): bad_outlook(1)}, store, POLICY, NOW)
     later = replace(outlook, as_of=NOW + HOUR)
-    history.follow(set(), {device(0): later}, store, POLICY, NOW + HOUR)
+    history.update_forecasts(set(), {device(0): later}, store, POLICY, NOW + HOUR)
     assert history.points.keys() == {device(0)}
     assert history.points[device(0)][-1].at == NOW + HOUR
     store.close()

@@ -4,20 +4,19 @@ undone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.port import Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller.requests import NoSuchDrain, NotNow, NotProposed
+from predrain.actions.cluster.cluster_port import Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.controller.request_execution import ConcurrentDrainChange, NoSuchDrain, NotProposed
 from predrain.actions.core.state_machine import NotInTable
-from predrain.actions.crush.map import CrushRule, RuleStep
-from predrain.actions.engine.proposals import NoSuchTarget
-from predrain.actions.simulator.spec import crush_tree
-from predrain.data.drain import Drain, DrainStands, DrainState, Mechanic
+from predrain.actions.crush.crush_map import CrushRule, RuleStep
+from predrain.actions.simulator.cluster_spec import SIMULATED_CLUSTER, crush_tree
+from predrain.data.drain import Drain, DrainStands, DrainState, JournalEntry, Mechanic, NoSuchTarget
 from predrain.data.ids import OsdId
 from tests.actions.made import a_drain, device, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of, whole
@@ -235,7 +234,7 @@ def test_a_cancel_after_the_drain_refills_the_disk_and_restores_all_settings() -
 
 def test_what_the_table_lacks_is_refused_and_changes_nothing(run: Run) -> None:
     run.tick()
-    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+    drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now)
     with pytest.raises(NotInTable):
         run.controller.requests.resume(drain.id, "operator", run.cluster.now)
     assert run.known(drain) == drain
@@ -244,18 +243,18 @@ def test_what_the_table_lacks_is_refused_and_changes_nothing(run: Run) -> None:
 def test_requests_name_what_they_do_not_find(run: Run) -> None:
     run.tick()
     with pytest.raises(NoSuchTarget, match="neither an OSD"):
-        run.controller.propose("osd.999", "operator", "test", run.cluster.now)
+        run.controller.requests.propose("osd.999", "operator", "test", run.cluster.now)
     with pytest.raises(NoSuchDrain, match="drain list"):
         run.controller.requests.cancel("nothing", "operator", run.cluster.now)
     run.drain("osd.0")
     with pytest.raises(DrainStands, match=r"osd\.0 already has drain"):
-        run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+        run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now)
 
 
 def test_a_rejection_ends_a_proposed_drain_without_a_look_and_is_its_persons_cancel(run: Run) -> None:
     run.tick()
     before = map_of(run)
-    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+    drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now)
     ended = run.controller.requests.reject(drain.id, "ada", run.cluster.now)
     assert (ended.state, ended.cancelled_by, ended.ended_why) == (S.CANCELLED, "ada", "reject by ada")
     run.ticks(5)
@@ -265,13 +264,13 @@ def test_a_rejection_ends_a_proposed_drain_without_a_look_and_is_its_persons_can
 
 def test_a_rejection_during_which_another_process_approves_changes_nothing(run: Run) -> None:
     run.tick()
-    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now)
+    drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now)
     requests, other = run.controller.requests, run.started()
 
-    def save_late(rejected: Drain) -> bool:
+    def save_late(rejected: Drain, entries: Sequence[JournalEntry]) -> None:
         assert rejected.state is S.CANCELLED
         other.requests.approve(drain.id, "operator", run.cluster.now)
-        return requests.save(rejected)
+        requests.save(rejected, entries)
 
     with pytest.raises(NotProposed, match=f"{drain.id} is approved, .*predrain drain cancel {drain.id}"):
         replace(requests, save=save_late).reject(drain.id, "ada", run.cluster.now)
@@ -285,6 +284,12 @@ def test_who_rejects_too_late_is_told_to_cancel_only_while_that_can_be_done() ->
         assert str(NotProposed(a_drain(state=state))).endswith("no longer proposed, and was not rejected")
 
 
+def test_every_line_of_a_drains_journal_names_the_cluster(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.ticks(3)
+    assert {line.cluster for line in run.store.journal(drain.id)} == {SIMULATED_CLUSTER}
+
+
 def test_every_request_is_journalled_with_its_caller(run: Run) -> None:
     drain = run.drain("osd.0")
     assert [(e.decided, e.caller) for e in run.store.journal(drain.id)] == [
@@ -296,8 +301,8 @@ def test_every_request_is_journalled_with_its_caller(run: Run) -> None:
 def test_a_verified_disk_is_handed_over_and_a_half_drained_one_is_not(run: Run) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
-    with pytest.raises((NotNow, NotInTable)):
-        run.controller.hand_over(drain.id, "operator", run.cluster.now)
+    with pytest.raises((ConcurrentDrainChange, NotInTable)):
+        run.controller.requests.hand_over(drain.id, "operator", run.cluster.now)
     run.until(drain, S.VERIFIED)
     run.tick()
-    assert run.controller.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER
+    assert run.controller.requests.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER

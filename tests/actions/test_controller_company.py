@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.port import Balancer, Reweight, SetOption
+from predrain.actions.cluster.cluster_port import Balancer, Reweight, SetOption
 from predrain.actions.core.capacity import OsdCapacity
+from predrain.actions.core.drain_policy import Mode, Policy
 from predrain.actions.core.in_flight import Allowance
-from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.guards import AUTOMATIC
-from predrain.actions.mechanics import override
-from predrain.actions.mechanics.batch import CommandBatch
-from predrain.data.drain import DrainState
+from predrain.actions.mechanics import override_reweight
+from predrain.actions.mechanics.step_batch import CommandBatch
+from predrain.data.drain import DrainState, JournalEvent
+from predrain.data.hold_reason import HoldReason
 from predrain.data.ids import OsdId, PgId
 from predrain.data.outlook import Status
 from tests.actions.made import bad_outlook, device, tiny_spec, wide_spec
-from tests.actions.run import Run, empty, whole
+from tests.actions.run import Run, empty, list_refusals, whole
 
 pytestmark = pytest.mark.slow
 
@@ -140,14 +141,14 @@ def test_an_unconfirmed_bad_disk_is_not_proposed_and_the_report_says_why(run: Ru
     believe(run, 3, readings=1, span_hours=0.0)
     report = run.tick()
     assert run.store.drains() == ()
-    assert "1 reading over 0 min bears out that a drain pays" in report.refused[device(3)][0].sentence
+    assert "1 reading over 0 min bears out that a drain pays" in list_refusals(report)[device(3)][0].sentence
 
 
 def test_a_mass_of_bad_disks_of_one_model_proposes_none_of_them(run: Run) -> None:
     believe(run, *range(6))
     report = run.tick()
     assert run.store.drains() == ()
-    assert {refusal.code for refusals in report.refused.values() for refusal in refusals} == {
+    assert {refusal.code for refusals in list_refusals(report).values() for refusal in refusals} == {
         "mass-suspicion"
     }
 
@@ -256,8 +257,23 @@ def test_a_cluster_that_does_not_answer_is_held_with_the_reason(run: Run) -> Non
     run.cluster.restart_mgr()
     report = run.controller.tick(run.cluster.now, {})
     assert report.view is None
-    assert "does not answer" in run.known(drain).held_by[0]
+    held = run.known(drain)
+    assert held.held_for == (HoldReason.UNREACHABLE,)
+    assert "does not answer" in held.held_by[0]
+    (line,) = [line for line in run.store.journal(drain.id) if line.event is JournalEvent.HELD]
+    assert line.decided == f"hold: {held.held_by[0]}"
     run.until(drain, S.VERIFIED)
+
+
+def test_a_halt_while_the_cluster_is_silent_is_the_first_reason_and_no_way_out_is_offered(run: Run) -> None:
+    drain = run.drain("osd.0")
+    run.until(drain, S.DRAINING)
+    run.controller.halt("maintenance")
+    run.cluster.restart_mgr()
+    run.controller.tick(run.cluster.now, {})
+    held = run.known(drain)
+    assert held.held_for == (HoldReason.HALT, HoldReason.UNREACHABLE)
+    assert held.held_by[0].startswith("Halted: maintenance.")
 
 
 def test_an_operators_hand_on_the_weight_is_a_conflict_and_a_cancel_leaves_it(run: Run) -> None:
@@ -333,7 +349,7 @@ def test_a_cancel_has_ended_only_when_every_pg_is_back(run: Run) -> None:
     run.ticks(60)
     run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
     run.until(drain, S.CANCELLED)
-    assert not [pg.id for pg in run.cluster.life.pgs.values() if pg.missing()]
+    assert not [pg.id for pg in run.cluster.life.pgs.values() if pg.list_missing()]
 
 
 def test_a_cancel_holds_while_there_is_no_room_for_what_comes_back_and_says_so(run: Run) -> None:
@@ -384,7 +400,7 @@ def test_an_override_goes_no_further_than_a_pg_that_another_drain_stirs_in_the_s
     def rung(taken: set[PgId]) -> CommandBatch:
         look = run.cluster.view()
         beside = Allowance(3, 8, 2, OsdCapacity(look, 0.85, {}), {}, taken)
-        return override.finish(look, OsdId(0), beside)
+        return override_reweight.finish_walk_override(look, OsdId(0), beside)
 
     alone = rung(set())
     assert 0 < len(alone.pgs) <= 3

@@ -161,13 +161,13 @@ def test_other_disks_that_fail_never_make_it_start_later(any_disk: DiskAtRisk, c
 
 @given(CURVES, st.floats(0, 365), st.floats(0, 365))
 def test_a_chance_to_fail_only_grows_with_time(curve: ChanceCurve, one: float, other: float) -> None:
-    assert curve.by(min(one, other)) <= curve.by(max(one, other)) + 1e-12
+    assert curve.chance_within(min(one, other)) <= curve.chance_within(max(one, other)) + 1e-12
 
 
 @given(CURVES)
 def test_a_curve_goes_through_the_chances_that_were_forecast(curve: ChanceCurve) -> None:
     for days, chance in ((7, curve.within_7d), (14, curve.within_14d), (30, curve.within_30d)):
-        assert curve.by(days) == pytest.approx(chance, abs=1e-6)
+        assert curve.chance_within(days) == pytest.approx(chance, abs=1e-6)
 
 
 @given(DISKS)

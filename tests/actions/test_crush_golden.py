@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from predrain.actions.crush.choose import CannotPlace, Chooser
-from predrain.actions.crush.dump import crush_of_dump
-from predrain.actions.crush.map import ITEM_NONE, CrushMap
-from predrain.actions.crush.place import place
+from predrain.actions.crush.crush_dump import crush_of_dump
+from predrain.actions.crush.crush_map import ITEM_NONE, CrushMap
+from predrain.actions.crush.crush_rules import CannotPlace, Chooser
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
 from predrain.data.ids import OsdId, pg_id
 from tests.actions.recordings import CLEAN, changed, view_of
@@ -58,9 +58,9 @@ def test_a_pool_without_hashpspool_is_placed_by_the_sum_of_its_number_and_the_pg
     [case] = made.cases
     pool = Pool(1, "rbd", 3, 2, 18, 18, 0, erasure=False, hashpspool=False)
     whole = {OsdId(osd): 1.0 for osd in range(9)}
-    placed = place(made.crush, {1: pool}, whole, {})
+    placed = place_pgs(made.crush, {1: pool}, whole, {})
     assert [list(placed[pg_id(1, seed)]) for seed in range(18)] == case["sets"]
-    assert place(made.crush, {1: replace(pool, hashpspool=True)}, whole, {}) != placed
+    assert place_pgs(made.crush, {1: replace(pool, hashpspool=True)}, whole, {}) != placed
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.crush.choose import CannotPlace
-from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
-from predrain.actions.crush.hashing import hash3
-from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, CrushRule, RuleStep
-from predrain.actions.crush.place import place
+from predrain.actions.crush.affected_pgs import find_affected_pgs
+from predrain.actions.crush.crush_dump import UnreadableCrushDump, crush_of_dump
+from predrain.actions.crush.crush_hash import hash_three_words
+from predrain.actions.crush.crush_map import ITEM_NONE, Bucket, CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.crush_rules import CannotPlace
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
-from predrain.actions.crush.stirred import stirred
 from predrain.data.ids import OsdId, PgId
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded"
@@ -36,7 +36,7 @@ class Recording:
     up: dict[PgId, tuple[int, ...]]
 
     def computed(self) -> dict[PgId, tuple[int, ...]]:
-        return place(self.crush, self.pools, self.reweights, self.upmaps, self.down)
+        return place_pgs(self.crush, self.pools, self.reweights, self.upmaps, self.down)
 
 
 def recording(crush: bytes, osd_dump: dict[str, Any], pg_dump: dict[str, Any]) -> Recording:
@@ -145,15 +145,15 @@ def test_a_generated_map_of_6000_osds_gives_osdmaptools_own_figures() -> None:
     crush = tree(30, 10, 20, INDEP)
     pools = pool(10, 48_000, erasure=False)
     whole = {OsdId(osd): 1.0 for osd in range(6000)}
-    before = place(crush, pools, whole, {})
+    before = place_pgs(crush, pools, whole, {})
     assert before[PgId("1.0")] == (2060, 2380, 1206, 5703, 3181, 1260, 3466, 5637, 426, 212)
     assert before[PgId("1.1")] == (2345, 1008, 1383, 3760, 3401, 5961, 3642, 5123, 3787, 1134)
     assert before[PgId("1.5")] == (3019, 458, 2640, 1408, 403, 5704, 1720, 2824, 4852, 4762)
     assert sum(17 in up for up in before.values()) == 82
 
-    out = place(crush, pools, {**whole, OsdId(17): 0.0}, {})
-    gone = place(reweighted(crush, 17, 0), pools, whole, {})
-    both = place(reweighted(crush, 17, 0), pools, {**whole, OsdId(17): 0.0}, {})
+    out = place_pgs(crush, pools, {**whole, OsdId(17): 0.0}, {})
+    gone = place_pgs(reweighted(crush, 17, 0), pools, whole, {})
+    both = place_pgs(reweighted(crush, 17, 0), pools, {**whole, OsdId(17): 0.0}, {})
 
     def changed(a: dict[PgId, tuple[int, ...]], b: dict[PgId, tuple[int, ...]]) -> int:
         return sum(a[pg] != b[pg] for pg in a)
@@ -167,7 +167,7 @@ def test_a_generated_map_of_6000_osds_gives_osdmaptools_own_figures() -> None:
 def test_each_of_16384_pgs_is_placed_on_three_hosts_of_450_osds() -> None:
     crush = tree(3, 15, 10, FIRSTN)
     reweights = {OsdId(osd): 1.0 for osd in range(450)}
-    placed = place(crush, pool(3, 16_384, erasure=False), reweights, {})
+    placed = place_pgs(crush, pool(3, 16_384, erasure=False), reweights, {})
     assert len(placed) == 16_384
     assert {len({osd // 10 for osd in osds}) for osds in placed.values()} == {3}
 
@@ -183,7 +183,7 @@ PG = PgId("1.0")
 @given(st.lists(st.sampled_from([0.0, 0.2, 0.7, 1.0]), min_size=10, max_size=10))
 def test_a_replicated_set_never_repeats_a_host_nor_uses_an_osd_that_is_out(weights: list[float]) -> None:
     reweights = {OsdId(osd): weight for osd, weight in enumerate(weights)}
-    for up in place(SMALL, pool(3, 32, erasure=False), reweights, {}).values():
+    for up in place_pgs(SMALL, pool(3, 32, erasure=False), reweights, {}).values():
         assert len({osd // 2 for osd in up}) == len(up)
         assert all(weights[osd] > 0 for osd in up)
 
@@ -194,47 +194,47 @@ def test_a_replicated_set_never_repeats_a_host_nor_uses_an_osd_that_is_out(weigh
 def test_placing_a_few_pgs_gives_what_placing_all_gives(seeds: set[int]) -> None:
     pools = pool(3, 64, erasure=False)
     wanted = [PgId(f"1.{seed:x}") for seed in seeds]
-    every = place(SMALL, pools, ALL_IN, {})
-    assert place(SMALL, pools, ALL_IN, {}, only=wanted) == {pg: every[pg] for pg in wanted}
+    every = place_pgs(SMALL, pools, ALL_IN, {})
+    assert place_pgs(SMALL, pools, ALL_IN, {}, only=wanted) == {pg: every[pg] for pg in wanted}
 
 
 def test_a_down_osd_leaves_a_replicated_set_shorter() -> None:
-    up = place(SMALL, pool(3, 1, erasure=False), ALL_IN, {})[PG]
+    up = place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {})[PG]
     down = frozenset({OsdId(up[1])})
-    assert place(SMALL, pool(3, 1, erasure=False), ALL_IN, {}, down)[PG] == (up[0], up[2])
+    assert place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {}, down)[PG] == (up[0], up[2])
 
 
 def test_a_down_osd_leaves_a_hole_in_an_erasure_coded_set() -> None:
-    up = place(SMALL_EC, pool(4, 1, erasure=True), ALL_IN, {})[PG]
+    up = place_pgs(SMALL_EC, pool(4, 1, erasure=True), ALL_IN, {})[PG]
     down = frozenset({OsdId(up[1])})
-    assert place(SMALL_EC, pool(4, 1, erasure=True), ALL_IN, {}, down)[PG] == (up[0], ITEM_NONE, *up[2:])
+    assert place_pgs(SMALL_EC, pool(4, 1, erasure=True), ALL_IN, {}, down)[PG] == (up[0], ITEM_NONE, *up[2:])
 
 
 def test_an_erasure_code_as_wide_as_the_hosts_has_a_hole_once_an_osd_is_out() -> None:
-    placed = place(SMALL_EC, pool(4, 16, erasure=True), {**ALL_IN, OsdId(0): 0.0}, {})
+    placed = place_pgs(SMALL_EC, pool(4, 16, erasure=True), {**ALL_IN, OsdId(0): 0.0}, {})
     assert all(ITEM_NONE in up for up in placed.values())
 
 
 def test_an_upmap_moves_one_member_and_keeps_the_others() -> None:
-    up = place(SMALL, pool(3, 1, erasure=False), ALL_IN, {})[PG]
+    up = place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {})[PG]
     free = next(osd for osd in range(10) if osd // 2 not in {member // 2 for member in up})
-    pinned = place(SMALL, pool(3, 1, erasure=False), ALL_IN, {PG: ((up[1], free),)})[PG]
+    pinned = place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {PG: ((up[1], free),)})[PG]
     assert pinned == (up[0], free, up[2])
 
 
 def test_an_upmap_to_an_osd_that_is_out_or_already_there_does_nothing() -> None:
     pools = pool(3, 1, erasure=False)
-    up = place(SMALL, pools, ALL_IN, {})[PG]
+    up = place_pgs(SMALL, pools, ALL_IN, {})[PG]
     free = next(osd for osd in range(10) if osd // 2 not in {member // 2 for member in up})
     out = {**ALL_IN, OsdId(free): 0.0}
-    assert place(SMALL, pools, out, {PG: ((up[1], free),)})[PG] == place(SMALL, pools, out, {})[PG]
-    assert place(SMALL, pools, ALL_IN, {PG: ((up[1], up[2]),)})[PG] == up
+    assert place_pgs(SMALL, pools, out, {PG: ((up[1], free),)})[PG] == place_pgs(SMALL, pools, out, {})[PG]
+    assert place_pgs(SMALL, pools, ALL_IN, {PG: ((up[1], up[2]),)})[PG] == up
 
 
 def test_an_osd_without_primary_affinity_follows_and_its_set_stays_the_same() -> None:
     pools = pool(3, 64, erasure=False)
-    before = place(SMALL, pools, ALL_IN, {})
-    after = place(SMALL, pools, ALL_IN, {}, affinities={OsdId(3): 0.0})
+    before = place_pgs(SMALL, pools, ALL_IN, {})
+    after = place_pgs(SMALL, pools, ALL_IN, {}, affinities={OsdId(3): 0.0})
     assert any(up[0] == 3 for up in before.values())
     assert all(up[0] != 3 for up in after.values())
     assert {pg: set(up) for pg, up in after.items()} == {pg: set(up) for pg, up in before.items()}
@@ -253,7 +253,7 @@ def test_a_bucket_of_another_algorithm_is_refused_by_name_with_its_cure(algorith
     root = next(bucket for bucket in SMALL.buckets.values() if bucket.type == "root")
     legacy = Bucket(root.id, root.name, root.type, root.items, root.weights, algorithm=algorithm)
     with pytest.raises(CannotPlace, match=f"Bucket root uses {algorithm};.*{cure}.*or drain by hand"):
-        place(CrushMap({**SMALL.buckets, root.id: legacy}, SMALL.rules), pool(3, 1, False), ALL_IN, {})
+        place_pgs(CrushMap({**SMALL.buckets, root.id: legacy}, SMALL.rules), pool(3, 1, False), ALL_IN, {})
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_bucket_of_another_algorithm_is_refused_by_name_with_its_cure(algorith
 def test_a_rule_with_multi_step_retries_is_refused_by_name(steps: tuple[RuleStep, ...]) -> None:
     crush = CrushMap(SMALL.buckets, {0: CrushRule(0, "wide", steps)})
     with pytest.raises(CannotPlace, match=r"Rule wide has multi-step retries \(MSR\), .*osd pool set POOL"):
-        place(crush, pool(3, 1, erasure=False), ALL_IN, {})
+        place_pgs(crush, pool(3, 1, erasure=False), ALL_IN, {})
 
 
 def test_bytes_that_are_no_crush_dump_are_refused_with_one_sentence() -> None:
@@ -282,10 +282,10 @@ def test_whatever_weight_an_osd_passes_on_its_way_to_0_only_stirred_pgs_move(
 ) -> None:
     crush = SMALL_EC_WIDE if erasure else SMALL
     pools = pool(3, 64, erasure)
-    found = stirred(crush, reweighted(crush, osd, 0), pools, ALL_IN)
-    before = place(crush, pools, ALL_IN, {})
+    found = find_affected_pgs(crush, reweighted(crush, osd, 0), pools, ALL_IN)
+    before = place_pgs(crush, pools, ALL_IN, {})
     for weight in weights:
-        after = place(reweighted(crush, osd, weight), pools, ALL_IN, {})
+        after = place_pgs(reweighted(crush, osd, weight), pools, ALL_IN, {})
         assert {pg for pg in after if after[pg] != before[pg]} <= found
     assert len(found) < 64
 
@@ -306,7 +306,9 @@ def test_pgs_stirred_are_the_same_when_another_root_forces_every_osd_to_be_drawn
     reweights = {OsdId(number): weight for number, weight in enumerate(overrides)}
     pools, lowest = pool(3, 64, erasure), reweighted(crush, osd, 0)
     shared_lowest = CrushMap({**lowest.buckets, other.id: other}, crush.rules)
-    assert stirred(crush, lowest, pools, reweights) == stirred(shared, shared_lowest, pools, reweights)
+    assert find_affected_pgs(crush, lowest, pools, reweights) == find_affected_pgs(
+        shared, shared_lowest, pools, reweights
+    )
 
 
 @settings(max_examples=20)
@@ -314,7 +316,7 @@ def test_pgs_stirred_are_the_same_when_another_root_forces_every_osd_to_be_drawn
 def test_a_hash_does_not_depend_on_how_many_are_computed_at_once(seed: int) -> None:
     seeds = np.arange(seed, seed + 20_000, dtype=np.uint32)
     items, r = np.array([3, 0xFFFFFFF0], dtype=np.uint32), np.array([[5]], dtype=np.uint32)
-    together = hash3(seeds[:, None], items, r)
+    together = hash_three_words(seeds[:, None], items, r)
     rows = [0, 1, 16_383, 16_384, 19_999]
-    alone = [hash3(seeds[row : row + 1, None], items, r)[0] for row in rows]
+    alone = [hash_three_words(seeds[row : row + 1, None], items, r)[0] for row in rows]
     assert together[rows].tolist() == np.array(alone).tolist()

@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
-from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.core.claimed_settings import booked, find_base, is_ours, write_pairs
-from predrain.actions.engine.claims import fold_base_pairs, follow_map
+from predrain.actions.cluster.cluster_port import RemoveUpmap, SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.core.claimed_settings import claim_settings, find_base, is_ours, write_pairs
+from predrain.actions.engine.map_claims import fold_base_pairs, follow_map
 from predrain.actions.mechanics.desired_upmaps import find_desired_upmaps, list_claims_for_others
-from predrain.actions.placement.failure_domains import domains
+from predrain.actions.placement.failure_domains import find_failure_domains
 from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
-from predrain.data.setting import Before, OsdFlag, UpmapItem
+from predrain.data.setting import OsdFlag, UpmapItem, ValueBefore
 from tests.actions.made import NOW, a_context, a_drain, calm_view, changed_pg
 
 S = DrainState
@@ -29,13 +29,13 @@ def first_pg() -> Pg:
 
 def targets_of(pg: Pg, source: int) -> Iterator[int]:
     view = calm_view()
-    return iter(sorted(domains(view.crush, view.pools[pg.pool]).instead(pg.up, source)))
+    return iter(sorted(find_failure_domains(view.crush, view.pools[pg.pool]).list_substitutes(pg.up, source)))
 
 
 def draining(osd: int, pg: PgId, target: int, *, age: int = 1, **changes: object) -> Drain:
     """A drain that has sent the PG from its OSD to the target."""
     move = Move(pg, OsdId(osd), OsdId(target), 1)
-    plan = Plan(Mechanic.UPMAP_WALK, "", 1, (move,), None, None, None, None, "")
+    plan = Plan(Mechanic.UPMAP_WALK, "", 1, (move,), None, None, None, None)
     key = UpmapItem(pg)
     book = {"saved": {key: ""}, "ours": {key: f"{osd}>{target}"}}
     return a_drain(osd, plan=plan, created_at=NOW - timedelta(hours=age), **{**book, **changes})
@@ -56,9 +56,9 @@ def test_a_drain_that_sends_a_pg_on_takes_over_what_others_had_left_before_the_f
     view = pinned_view(pg, (one, target))
     other = next(osd for osd in targets_of(pg, two) if osd != target)
     command = SetUpmap(pg.id, ((one, target), (two, other)))
-    second = booked(a_drain(two), view, (command,), {pg.id}, (first,))
+    second = claim_settings(a_drain(two), view, (command,), {pg.id}, (first,))
     assert second.saved[UpmapItem(pg.id)] == ""
-    alone = booked(a_drain(two), view, (command,), {pg.id})
+    alone = claim_settings(a_drain(two), view, (command,), {pg.id})
     assert alone.saved[UpmapItem(pg.id)] == f"{one}>{target}"
 
 
@@ -66,13 +66,13 @@ def test_a_drain_that_sends_a_pg_on_takes_over_what_others_had_left_before_the_f
 def test_whichever_of_two_drains_is_cancelled_the_pair_of_the_other_stays(cancelled: str) -> None:
     pg = first_pg()
     one, two = pg.up[:2]
-    region = domains(calm_view().crush, calm_view().pools[pg.pool])
+    region = find_failure_domains(calm_view().crush, calm_view().pools[pg.pool])
     one_to, two_to = next(
         (a, b)
         for a in targets_of(pg, one)
         for b in targets_of(pg, two)
-        if region.legal(tuple({one: a, two: b}.get(osd, osd) for osd in pg.up))
-        and region.legal(tuple({two: b}.get(osd, osd) for osd in pg.up))
+        if region.is_legal(tuple({one: a, two: b}.get(osd, osd) for osd in pg.up))
+        and region.is_legal(tuple({two: b}.get(osd, osd) for osd in pg.up))
     )
     first = draining(one, pg.id, one_to, age=2)
     both = f"{one}>{one_to} {two}>{two_to}"
@@ -134,7 +134,7 @@ def test_a_book_whose_pairs_all_stand_is_left_as_it_is() -> None:
     pairs = write_pairs(((one, target),))
     drain = a_drain(one, saved={UpmapItem(pg.id): pairs}, ours={UpmapItem(pg.id): pairs})
     assert fold_base_pairs(pinned_view(pg, (one, target)), (drain,))[0] is drain
-    assert booked(drain, calm_view(), (RemoveUpmap(pg.id),)).saved == drain.saved
+    assert claim_settings(drain, calm_view(), (RemoveUpmap(pg.id),)).saved == drain.saved
 
 
 def test_a_command_that_did_not_arrive_is_no_persons_hand_but_once_it_stood_its_loss_is_one() -> None:
@@ -142,10 +142,10 @@ def test_a_command_that_did_not_arrive_is_no_persons_hand_but_once_it_stood_its_
     one = pg.up[0]
     target = next(targets_of(pg, one))
     key, pairs = UpmapItem(pg.id), f"{one}>{target}"
-    sent = a_drain(one, saved={key: pairs}, ours={key: pairs, Before(key): ""})
+    sent = a_drain(one, saved={key: pairs}, ours={key: pairs, ValueBefore(key): ""})
     assert fold_base_pairs(calm_view(), (sent,))[0] is sent
     stood = fold_base_pairs(pinned_view(pg, (one, target)), (sent,))[0]
-    assert Before(key) not in stood.ours
+    assert ValueBefore(key) not in stood.ours
     assert fold_base_pairs(calm_view(), (stood,))[0].saved[key] == ""
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.recorded import RecordedCluster, read
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.pg_survey import at_rest, survey
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.recorded_cluster import RecordedCluster, read_recording
+from predrain.actions.core.pg_survey import at_rest, survey_pgs
 from predrain.data.ids import DeviceId, OsdId, PgId
 from tests.actions.recordings import sample, view_of
 
@@ -24,7 +24,7 @@ def release(request: pytest.FixtureRequest) -> str:
 
 
 def recorded(shared_data: Path, release: str, state: str) -> ClusterView:
-    return RecordedCluster(read(shared_data / "recorded" / release / state)).view()
+    return RecordedCluster(read_recording(shared_data / "recorded" / release / state)).view()
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -45,7 +45,7 @@ def test_every_recorded_state_gives_a_view_of_its_release(
 
 def test_a_clean_cluster_is_at_rest_and_known(shared_data: Path, release: str) -> None:
     view = recorded(shared_data, release, "clean")
-    found = survey(view)
+    found = survey_pgs(view)
     assert view.statistics_known
     assert view.health == "HEALTH_OK"
     assert not found.restless
@@ -57,13 +57,13 @@ def test_a_degraded_cluster_has_an_osd_down_and_pgs_short_of_a_copy(shared_data:
     assert [osd.id for osd in view.osds.values() if not osd.up] == [5]
     short = [pg for pg in view.pgs.values() if "degraded" in pg.states]
     assert short
-    assert all(pg.degraded_objects > 0 and pg.id in survey(view).broken for pg in short)
+    assert all(pg.degraded_objects > 0 and pg.id in survey_pgs(view).broken for pg in short)
     assert view.health == "HEALTH_WARN"
 
 
 def test_a_draining_cluster_has_pgs_on_their_way_to_other_osds(shared_data: Path, release: str) -> None:
     view = recorded(shared_data, release, "draining")
-    found = survey(view)
+    found = survey_pgs(view)
     assert view.osds[OsdId(0)].crush_weight == 0.0
     assert found.restless
     assert sum(found.incoming.values()) > 0
@@ -75,7 +75,7 @@ def test_a_drained_osd_is_named_by_no_pg_where_no_pool_needs_its_host(
 ) -> None:
     view = recorded(shared_data, release, "drained")
     assert view.osds[OsdId(0)].crush_weight == 0.0
-    assert not survey(view).of_osd(OsdId(0))
+    assert not survey_pgs(view).of_osd(OsdId(0))
     assert all(at_rest(pg.states) for pg in view.pgs.values())
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from predrain.actions.cluster.cluster_port import RemoveUpmap, Reweight, SetOption, SetUpmap
 from predrain.actions.cluster.dumps import ClusterReader, NotUnderstood, RawAnswers
-from predrain.actions.cluster.dumps.questions import (
+from predrain.actions.cluster.dumps.view_questions import (
     PG_BRIEF,
     PG_DUMP,
     QUESTIONS,
     running_scheduler,
     whole_rows,
 )
-from predrain.actions.cluster.port import RemoveUpmap, Reweight, SetOption, SetUpmap
 from predrain.data.ids import OsdId, PgId
 from tests.actions.recordings import CLEAN, brief, changed, pg_rows, sample
 
@@ -28,13 +28,13 @@ LOOK = timedelta(seconds=10)
 def begun(answers: RawAnswers = CLEAN, brief_above: int = 0) -> ClusterReader:
     """A reader of a large cluster after its first look, in which everything was asked."""
     reader = ClusterReader(brief_above)
-    assert {one.name for one in reader.due(AT)} == {one.name for one in QUESTIONS}
+    assert {one.name for one in reader.list_due_commands(AT)} == {one.name for one in QUESTIONS}
     reader.view(replace(answers, at=AT))
     return reader
 
 
 def names(reader: ClusterReader, at: datetime) -> set[str]:
-    return {question.name for question in reader.due(at)}
+    return {question.name for question in reader.list_due_commands(at)}
 
 
 def test_a_pg_and_an_osd_of_which_the_same_is_said_stay_the_same_objects() -> None:
@@ -106,7 +106,7 @@ def test_after_a_pin_an_osd_that_stays_in_the_pg_shows_it_whole_until_it_has_rep
     pg = reader.view(CLEAN).pgs[PgId("1.0")]
     source, *staying = pg.up
     target = next(osd for osd in range(8) if osd not in pg.up)
-    reader.sent(SetUpmap(pg.id, ((source, target),)), AT)
+    reader.note_command(SetUpmap(pg.id, ((source, target),)), AT)
     watched = {name for name in names(reader, AT + LOOK) if name.startswith("pg_ls_by_osd.")}
     assert watched == {whole_rows(OsdId(min(staying))).name}
     assert not {name for name in names(reader, AT + timedelta(minutes=3)) if name.startswith("pg_ls")}
@@ -129,16 +129,16 @@ ROW = (
 
 def test_after_a_weight_every_pg_is_seen_whole_for_a_while_and_after_a_setting_none_is() -> None:
     reader = begun()
-    reader.sent(SetOption("osd_max_backfills", "1"), AT)
+    reader.note_command(SetOption("osd_max_backfills", "1"), AT)
     assert PG_BRIEF.name in names(reader, AT + LOOK)
-    reader.sent(Reweight(OsdId(0), 0.5), AT)
+    reader.note_command(Reweight(OsdId(0), 0.5), AT)
     assert PG_DUMP.name in names(reader, AT + LOOK)
     assert PG_DUMP.name not in names(reader, AT + timedelta(minutes=3))
 
 
 def test_a_pin_on_a_pg_that_was_never_seen_makes_every_pg_be_seen() -> None:
     reader = begun()
-    reader.sent(RemoveUpmap(PgId("44.1")), AT)
+    reader.note_command(RemoveUpmap(PgId("44.1")), AT)
     assert PG_DUMP.name in names(reader, AT + LOOK)
 
 
@@ -157,7 +157,7 @@ def test_the_running_scheduler_is_asked_of_one_osd_after_another() -> None:
     told = []
     for minute, answer in enumerate((b"wpq\n", b"wpq\n", b"mclock_scheduler\n")):
         at = AT + LOOK + minute * timedelta(minutes=1)
-        question = next(one for one in reader.due(at) if one.prefix == "config show")
+        question = next(one for one in reader.list_due_commands(at) if one.prefix == "config show")
         assert question.arguments["who"] == f"osd.{minute}"
         told.append(
             reader.view(RawAnswers(at, {**CLEAN.raw, question.name: answer, "config_show": b"[]"})).scheduler

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.cluster.dumps import ClusterReader, NotUnderstood, RawAnswers
-from predrain.actions.core.pg_survey import survey
+from predrain.actions.core.pg_survey import survey_pgs
 from predrain.data.ids import OsdId
 from tests.actions.recordings import CLEAN, NAMES, brief, replaced, sample, steps
 
@@ -88,6 +88,6 @@ def test_any_mutation_of_a_recorded_cluster_at_a_later_look_gives_a_view_or_one_
         view = reader.view(mutation.answers)
     except NotUnderstood:
         return
-    survey(view)
+    survey_pgs(view)
     if not view.statistics_known and OsdId(0) in view.osds:
         assert not steps(view)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.dumps.answers import RawAnswers
-from predrain.actions.cluster.dumps.decoding import NotUnderstood
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.pg_survey import survey
-from predrain.actions.core.policy import Policy
-from predrain.actions.crush.place import pg_id, place
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.dumps.dump_decoding import NotUnderstood
+from predrain.actions.cluster.dumps.raw_answers import RawAnswers
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.crush.pg_placement import pg_id, place_pgs
 from predrain.actions.guards import Pass
-from predrain.actions.guards.cluster import autoscale
+from predrain.actions.guards.cluster_guards import check_pg_autoscale
 from tests.actions.made import a_context, a_drain
 from tests.actions.recordings import CLEAN, NAMES, changed, pg_rows, replaced, sample, steps, view_of, without
 
@@ -98,7 +98,7 @@ def test_an_unknown_pg_state_is_kept_as_it_is_and_counts_as_bad() -> None:
     )
     odd = [pg for pg in view.pgs.values() if "levitating" in pg.states]
     assert len(odd) == 1
-    assert odd[0].id in survey(view).restless
+    assert odd[0].id in survey_pgs(view).restless
     assert not steps(view)
 
 
@@ -231,10 +231,10 @@ def test_a_pgp_num_that_is_to_stay_lower_is_not_on_its_way_and_places_pgs_togeth
     pool, view = pool_with(pg_placement_num=16, pg_placement_num_target=16)
     assert pool.changes == ()
     draft = a_drain()
-    assert isinstance(autoscale(view, draft, Policy(), a_context(view)), Pass)
-    placed = place(view.crush, {pool.id: pool}, dict.fromkeys(view.osds, 1.0), {})
+    assert isinstance(check_pg_autoscale(view, draft, Policy(), a_context(view)), Pass)
+    placed = place_pgs(view.crush, {pool.id: pool}, dict.fromkeys(view.osds, 1.0), {})
     assert placed[pg_id(pool.id, 3)] == placed[pg_id(pool.id, 19)]
-    apart = place(view.crush, {pool.id: replace(pool, pgp_num=32)}, dict.fromkeys(view.osds, 1.0), {})
+    apart = place_pgs(view.crush, {pool.id: replace(pool, pgp_num=32)}, dict.fromkeys(view.osds, 1.0), {})
     assert apart[pg_id(pool.id, 3)] == placed[pg_id(pool.id, 3)]
     assert len({apart[pg_id(pool.id, seed)] for seed in range(32)}) > len(set(placed.values()))
 

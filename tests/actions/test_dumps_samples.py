@@ -11,42 +11,46 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.dumps.daemons import balancer_active, health, running
-from predrain.actions.cluster.dumps.decoding import NotUnderstood
-from predrain.actions.cluster.dumps.devices import device_ls, osd_metadata
+from predrain.actions.cluster.dumps.daemon_dumps import (
+    balancer_active,
+    parse_health_status,
+    parse_running_release,
+)
+from predrain.actions.cluster.dumps.device_dumps import device_ls, osd_metadata
+from predrain.actions.cluster.dumps.dump_decoding import NotUnderstood
 from predrain.actions.cluster.dumps.osd_df import osd_df
 from predrain.actions.cluster.dumps.osd_dump import osd_dump
-from predrain.actions.cluster.dumps.pg_dump import rows
-from predrain.actions.cluster.dumps.tree import tree
+from predrain.actions.cluster.dumps.osd_tree import parse_crush_tree
+from predrain.actions.cluster.dumps.pg_dump import parse_pg_rows
 from tests.conftest import data_folder
 
 Parser = Callable[[bytes], object]
 
 
 def _pgs(raw: bytes) -> object:
-    return rows("pg_dump", raw)
+    return parse_pg_rows("pg_dump", raw)
 
 
 def _running(raw: bytes) -> object:
-    return running(raw, "octopus")
+    return parse_running_release(raw, "octopus")
 
 
 READ: dict[str, Parser] = {
     "cluster-hotsos/ceph_balancer_status.json": balancer_active,
     "cluster-hotsos/ceph_device_ls__json_output.json": device_ls,
-    "cluster-hotsos/ceph_osd_crush_dump.json": tree,
+    "cluster-hotsos/ceph_osd_crush_dump.json": parse_crush_tree,
     "cluster-hotsos/ceph_osd_df__json_output.json": osd_df,
     "cluster-hotsos/ceph_osd_df_tree__json_output.json": osd_df,
     "cluster-hotsos/ceph_osd_dump*.json": osd_dump,
     "cluster-hotsos/ceph_osd_metadata.json": osd_metadata,
     "cluster-hotsos/ceph_pg_dump__json_output.json": _pgs,
-    "cluster-hotsos/ceph_status__json_output.json": health,
+    "cluster-hotsos/ceph_status__json_output.json": parse_health_status,
     "cluster-hotsos/ceph_versions.json": _running,
-    "crush-dump__rook__crush_01.json": tree,
+    "crush-dump__rook__crush_01.json": parse_crush_tree,
     "device-ls__virtio.json": device_ls,
     "osd-df-tree__insights-core__*.json": osd_df,
-    "status__rook__*.json": health,
-    "status__telegraf__*.json": health,
+    "status__rook__*.json": parse_health_status,
+    "status__telegraf__*.json": parse_health_status,
     "versions__ceph_exporter__*.json": _running,
 }
 """Octopus and later, as real clusters printed them or faithful copies."""
@@ -57,14 +61,14 @@ REFUSED: dict[str, tuple[Parser, str]] = {
     "cluster-hotsos/ceph_osd_df*.txt": (osd_df, "JSON"),
     "cluster-hotsos/ceph_osd_dump.txt": (osd_dump, "JSON"),
     "cluster-hotsos/ceph_pg_dump.txt": (_pgs, "JSON"),
-    "cluster-hotsos/ceph_status.txt": (health, "JSON"),
+    "cluster-hotsos/ceph_status.txt": (parse_health_status, "JSON"),
     "osd-df-and-perf__checkmk_nvme.json": (osd_df, "nodes"),
     "osd-dump__*.json": (osd_dump, "ceph osd dump"),
     "osd-metadata__reef_hyperv.json": (osd_metadata, "array"),
     "osd-metadata-tree__*.json": (osd_metadata, "array"),
     "pg-dump-brief__*.json": (_pgs, "object"),
-    "status__ceph_exporter__*.json": (health, "ceph status"),
-    "status__insights-core__*.json": (health, "ceph status"),
+    "status__ceph_exporter__*.json": (parse_health_status, "ceph status"),
+    "status__insights-core__*.json": (parse_health_status, "ceph status"),
 }
 """Fragments, texts and shapes of old releases; `osd metadata N` and a bare list of PGs are other commands' answers."""
 
@@ -113,7 +117,7 @@ def test_every_sample_has_its_one_place_in_the_tables(shared_data: Path) -> None
 
 def test_octopus_is_read_down_to_its_pgs(shared_data: Path) -> None:
     osdmap = osd_dump(_bytes(shared_data, "cluster-hotsos/ceph_osd_dump__json_output.json"))
-    pgs = rows("pg_dump", _bytes(shared_data, "cluster-hotsos/ceph_pg_dump__json_output.json"))
+    pgs = parse_pg_rows("pg_dump", _bytes(shared_data, "cluster-hotsos/ceph_pg_dump__json_output.json"))
     assert osdmap.release == "octopus"
     assert len(pgs.rows) == osdmap.pg_count
     assert pgs.heard is not None

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.core.policy import Policy
-from predrain.actions.simulator.spec import ClusterSpec
-from predrain.data.drain import DrainState
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.simulator.cluster_spec import ClusterSpec
+from predrain.data.drain import BoundKind, DrainState
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run
 
@@ -42,10 +42,10 @@ def test_a_plan_says_what_comes_after_the_data_has_left() -> None:
         run.tick()
         plan = run.drain("osd.0").plan
         assert plan is not None
-        after = [bound for bound in plan.bounds if bound.name.startswith("then")]
-        assert [bound.name.split(":")[0] for bound in after] == [
-            "then 6 looks to begin and to end",
-            "then override 0",
+        after = [bound for bound in plan.bounds if bound.kind.follows_data]
+        assert [(bound.kind, bound.polls) for bound in after] == [
+            (BoundKind.POLLS, 6),
+            (BoundKind.OVERRIDE_ZERO, 0),
         ]
         longest = max(bound.hours for bound in plan.bounds if bound not in after)
         assert plan.eta_hours == pytest.approx(longest + sum(bound.hours for bound in after))

@@ -9,27 +9,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import Command, CommandResult, SetFlag, SetOption
-from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
+from predrain.actions.cluster.cluster_port import Command, CommandResult, SetFlag, SetOption
+from predrain.actions.cluster.cluster_view import PROPOSE_INTERVAL, ClusterView
 from predrain.actions.controller.controller import Controller
-from predrain.actions.controller.fast_maps import RECORD, SLOW_ANSWER_SECONDS, find_cost
-from predrain.actions.core.claimed_settings import FAST_MAPS
-from predrain.actions.core.interval_claims import describe_left
-from predrain.actions.core.map_pace import MapPace
-from predrain.actions.core.pg_survey import survey
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, Memory
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.controller.fast_maps import RECORD, SLOW_ANSWER_SECONDS, MapPace, find_cost
+from predrain.actions.core.claimed_settings import FAST_MAPS, describe_left
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.core.situation import Context, SentMemory
+from predrain.actions.simulator.cluster_spec import ClusterSpec
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import PgId
-from predrain.data.setting import Before, Yielded, strip_note
+from predrain.data.setting import ValueBefore, YieldedValue, strip_note
 from tests.actions.made import wide_spec
-from tests.actions.made_keep import KeepInMemory
+from tests.actions.made_config_keys import KeepInMemory
 from tests.actions.run import Run
 
 S = DrainState
 ROW = f"mon/{PROPOSE_INTERVAL}"
-FAST = Policy(fast_maps=0.25)
+FAST = Policy(fast_maps_seconds=0.25)
 
 
 @contextmanager
@@ -169,7 +167,7 @@ def test_what_an_operator_sets_or_removes_is_theirs_for_the_rest_of_the_drain(th
         drain = fast(run)
         run.cluster.apply(SetOption(PROPOSE_INTERVAL, theirs, "mon"))
         run.ticks(3)
-        assert Yielded(FAST_MAPS) in run.known(drain).ours
+        assert YieldedValue(FAST_MAPS) in run.known(drain).ours
         run.until(drain, S.VERIFIED)
         assert interval(run) == theirs
         assert writes(run) == ["0.25"]
@@ -247,7 +245,7 @@ def test_two_drains_share_it_and_the_last_one_gives_it_back() -> None:
 
 
 def test_maps_from_other_causes_that_come_faster_than_the_budget_end_it() -> None:
-    with running(policy=replace(FAST, fast_maps_budget=2.0)) as run:
+    with running(policy=replace(FAST, fast_maps_max_per_second=2.0)) as run:
         fast(run)
         for _ in range(8):
             for _ in range(15):  # 30 maps in ten seconds
@@ -280,11 +278,11 @@ def test_a_pg_that_does_not_follow_the_newest_map_ends_it_only_after_a_while() -
     with running() as run:
         fast(run)
         view, now = run.cluster.view(), run.cluster.now
-        silent = Memory(trusted_from=now, unreported={PgId("1.0"): (1, 2, 3)})
+        silent = SentMemory(trusted_from=now, unreported={PgId("1.0"): (1, 2, 3)})
         drains = run.store.drains()
 
         def find(later: timedelta) -> str | None:
-            context = Context(survey(view), {}, drains, now + later, silent)
+            context = Context(survey_pgs(view), {}, drains, now + later, silent)
             return find_cost(run.policy, context, MapPace())
 
         assert find(timedelta(seconds=19)) is None
@@ -315,10 +313,10 @@ def test_what_is_left_is_told_with_the_command_that_gives_it_back() -> None:
 def test_the_pace_of_maps_is_known_after_half_a_minute() -> None:
     pace, at = MapPace(), datetime(2026, 3, 1, tzinfo=UTC)
     for n in range(3):
-        pace.note(100 + 10 * n, at + timedelta(seconds=10 * n))
+        pace.note_epoch(100 + 10 * n, at + timedelta(seconds=10 * n))
     assert pace.per_second() is None
     for n in range(3, 20):
-        pace.note(100 + 10 * n, at + timedelta(seconds=10 * n))
+        pace.note_epoch(100 + 10 * n, at + timedelta(seconds=10 * n))
     assert pace.per_second() == pytest.approx(1.0)
 
 
@@ -327,9 +325,9 @@ def test_the_slowest_answer_of_the_last_minute_counts() -> None:
     pace = MapPace(clock=lambda: now["at"])
     pace.note_answer(3.0)
     now["at"] = 59.0
-    assert pace.slowest() == 3.0
+    assert pace.find_slowest_seconds() == 3.0
     now["at"] = 61.0
-    assert pace.slowest() == 0.0
+    assert pace.find_slowest_seconds() == 0.0
 
 
 def test_a_mon_that_does_not_take_it_back_is_asked_each_look_at_first_and_then_once_a_minute() -> None:
@@ -382,4 +380,4 @@ def test_an_interval_that_did_not_show_is_tried_three_times() -> None:
         drain = run.drain("osd.0")
         run.until(drain, S.VERIFIED)
         assert writes(run).count("0.25") == 3
-        assert Before(FAST_MAPS) not in run.known(drain).ours
+        assert ValueBefore(FAST_MAPS) not in run.known(drain).ours

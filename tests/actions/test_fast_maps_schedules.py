@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable, SetFlag, SetOption
-from predrain.actions.cluster.view import PROPOSE_INTERVAL
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, SetFlag, SetOption
+from predrain.actions.cluster.cluster_view import PROPOSE_INTERVAL
 from predrain.actions.controller.controller import Controller
 from predrain.actions.core.claimed_settings import FAST_MAPS
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.state_machine import Event, can
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.state_machine import Event, can_take_event
 from predrain.data.drain import DrainState
 from tests.actions.made import wide_spec
-from tests.actions.made_keep import KeepInMemory
+from tests.actions.made_config_keys import KeepInMemory
 from tests.actions.run import Run
 
 ROW = f"mon/{PROPOSE_INTERVAL}"
-POLICY = Policy(fast_maps=0.25, out_share_max=0.5)
+POLICY = Policy(fast_maps_seconds=0.25, out_share_max=0.5)
 STEPS = 70
 
 
@@ -48,11 +48,11 @@ class Schedule:
         requests = run.controller.requests
         drain = self.random.choice(run.store.drains())
         match what:
-            case "pause" if can(drain, Event.PAUSE):
+            case "pause" if can_take_event(drain, Event.PAUSE):
                 requests.pause(drain.id, "operator", now)
-            case "resume" if can(drain, Event.RESUME):
+            case "resume" if can_take_event(drain, Event.RESUME):
                 requests.resume(drain.id, "operator", now)
-            case "cancel" if can(drain, Event.CANCEL) and self.random.random() < 0.3:
+            case "cancel" if can_take_event(drain, Event.CANCEL) and self.random.random() < 0.3:
                 requests.cancel(drain.id, "operator", now)
             case "halt":
                 run.controller.halt("by chance")

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from predrain.actions.cluster.port import DeviceLight
+from predrain.actions.cluster.cluster_port import DeviceLight
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
+from predrain.data.messages import describe_plan_refusal
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import Run, empty, whole
 
@@ -32,7 +34,7 @@ def drained_and_replaced(run: Run) -> None:
 
 
 def asked(run: Run, target: str = f"osd.{SLOT}") -> Drain:
-    return run.controller.propose(target, "operator", "new disk", run.cluster.now, "fill")
+    return run.controller.requests.propose(target, "operator", "new disk", run.cluster.now, Intent.FILL)
 
 
 def approved(run: Run, drain: Drain) -> Drain:
@@ -57,7 +59,7 @@ def test_a_new_disk_gets_back_what_the_old_one_held_a_few_pgs_at_a_time(run: Run
     assert done.progress.moved_pgs == done.progress.planned_pgs
     rungs = [line for line in run.store.journal(drain.id) if "override of" in line.decided]
     assert len(rungs) >= len(held) / run.policy.peering_max
-    run.controller.hand_over(done.id, "operator", run.cluster.now)
+    run.controller.requests.hand_over(done.id, "operator", run.cluster.now)
     assert DeviceLight(DeviceId("NEW_0"), on=True) not in run.watched.commands, (
         "nobody is to pull the new disk"
     )
@@ -68,7 +70,7 @@ def test_a_filled_disk_can_be_drained_whether_or_not_its_fill_was_closed(run: Ru
     run.tick()
     drained_and_replaced(run)
     filled = run.until(approved(run, asked(run)), S.VERIFIED)
-    drain = run.controller.propose(f"osd.{SLOT}", "operator", "noisy", run.cluster.now)
+    drain = run.controller.requests.propose(f"osd.{SLOT}", "operator", "noisy", run.cluster.now)
     run.until(approved(run, drain), S.VERIFIED)
     assert empty(run, SLOT)
     assert run.known(filled).state is S.VERIFIED
@@ -91,7 +93,8 @@ def test_a_disk_that_is_in_already_is_not_touched_and_the_plan_says_what_to_do(r
     run.tick()
     drain = asked(run)
     assert drain.plan is not None
-    assert "`ceph osd out 0` first" in drain.plan.refusals[0]
+    assert drain.plan.refusals == (PlanRefusal(PlanRefusalKind.FILL_OF_IN_OSD, osd=SLOT),)
+    assert "`ceph osd out 0` first" in describe_plan_refusal(drain.plan.refusals[0])
     approved(run, drain)
     run.ticks(5)
     assert run.known(drain).state is S.APPROVED
@@ -105,7 +108,9 @@ def test_a_disk_that_is_down_is_waited_for_with_a_sentence(run: Run) -> None:
     run.ticks(2)
     drain = asked(run)
     assert drain.plan is not None
-    assert drain.plan.refusals == ("osd.0 is down; start it on the new disk first.",)
+    assert [describe_plan_refusal(one) for one in drain.plan.refusals] == [
+        "osd.0 is down; start it on the new disk first."
+    ]
 
 
 @pytest.mark.slow

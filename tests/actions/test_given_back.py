@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, SetOption
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, Command, CommandResult, SetOption
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec

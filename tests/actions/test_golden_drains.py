@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.simulator.cluster_spec import ClusterSpec
 from predrain.data.drain import DrainState
 from tests.actions.made import wide_spec
 from tests.actions.run import Run

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import SetUpmap
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_port import SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.guards import Pass, Refuse
-from predrain.actions.guards.safety import refuse_short
+from predrain.actions.guards.safety_guards import refuse_short
 from predrain.data.drain import Drain, DrainState
+from predrain.data.hold_reason import HoldReason
 from predrain.data.ids import OsdId
 from tests.actions.guarded import a_member_down, other_pg, planned, verdict, with_states
 from tests.actions.made import POLICY, a_context, a_drain, calm_view, changed_osd, changed_pg, wide_spec
@@ -98,4 +99,26 @@ def test_beside_a_death_elsewhere_one_pg_moves_at_a_time_under_the_operators_thr
         assert run.known(drain).progress.moved_pgs > moved
         run.until(drain, S.VERIFIED)
         assert run.cluster.view().settings["osd/osd_max_backfills"] == "8"
+        assert whole(run)
+
+
+def test_a_moved_pg_that_is_stuck_in_its_peering_holds_its_drain_and_names_the_command_that_finds_the_cause() -> (
+    None
+):
+    with Run(wide_spec(hosts=6, per_host=2, racks=0, pg_num=64, used=0.3), 1) as run:
+        run.ticks(3)
+        drain = run.drain("osd.3")
+        plan = run.known(drain).plan
+        assert plan is not None
+        pg, target = plan.moves[0].pg, plan.moves[0].target
+        run.cluster.silence_peer(target, 1e9)
+        run.until(drain, S.HOLDING)
+        held = run.known(drain)
+        assert held.held_for == (HoldReason.UNHEALTHY,)
+        assert f"PG {pg} is peering" in held.held_by[0]
+        assert f"`ceph pg {pg} query`" in held.held_by[0]
+        stuck = [pg for pg in run.cluster.view().pgs.values() if "peering" in pg.states]
+        assert len(stuck) == 1, "no other PG is sent to an OSD that hangs"
+        run.cluster.flap(target, 1, 20.0)
+        run.until(drain, S.VERIFIED)
         assert whole(run)

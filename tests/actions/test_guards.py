@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, Memory
-from predrain.actions.guards import GUARDS, Pass, Refuse, judge, refusals
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.situation import Context, SentMemory
+from predrain.actions.guards import GUARDS, Pass, Refuse, evaluate_guards, list_refusals
 from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
 from predrain.data.outlook import Status
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 from predrain.data.setting import UpmapItem
 from tests.actions.guarded import (
     a_member_down,
@@ -44,6 +45,9 @@ from tests.settings_by_text import by_setting
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "guards"
 S = DrainState
 NONE = 0x7FFFFFFF
+
+
+NO_PLACE = PlanRefusal(PlanRefusalKind.NO_LEGAL_TARGET, pg=PgId("1.0"), members=(1, 2))
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def late() -> tuple[ClusterView, Drain, Policy, Context]:
     drain = planned(view)
     assert drain.plan is not None
     silent = drain.plan.moves[0].pg
-    memory = Memory(
+    memory = SentMemory(
         NOW - timedelta(minutes=5), view.mgr_id, view.dump_version, changed={silent: view.epoch + 9}
     )
     return world(drain=drain, memory=memory)
@@ -113,16 +117,16 @@ def late() -> tuple[ClusterView, Drain, Policy, Context]:
 
 def new_mgr() -> tuple[ClusterView, Drain, Policy, Context]:
     view = calm_view()
-    memory = Memory(NOW - timedelta(minutes=1), view.mgr_id, view.dump_version)
+    memory = SentMemory(NOW - timedelta(minutes=1), view.mgr_id, view.dump_version)
     fresh = replace(view, mgr_id="y", dump_version=2)
-    return world(fresh, memory=memory.looked(fresh, NOW, POLICY))
+    return world(fresh, memory=memory.after_poll(fresh, NOW, POLICY))
 
 
 def version_fell() -> tuple[ClusterView, Drain, Policy, Context]:
     view = replace(calm_view(), dump_version=4000)
-    memory = Memory(NOW - timedelta(minutes=1), view.mgr_id, 4000)
+    memory = SentMemory(NOW - timedelta(minutes=1), view.mgr_id, 4000)
     fresh = replace(view, dump_version=2)
-    return world(fresh, memory=memory.looked(fresh, NOW, POLICY))
+    return world(fresh, memory=memory.after_poll(fresh, NOW, POLICY))
 
 
 DANGERS = [
@@ -154,8 +158,8 @@ DANGERS = [
     Danger("whole", "3 wanted", lambda: world(changed_pg(calm_view(), "1.0", up=(0, 5)))),
     Danger(
         "plan",
-        "no legal place",
-        lambda: world(drain=a_drain(plan=refused_plan("PG 1.0 has no legal place."))),
+        "no other legal target",
+        lambda: world(drain=a_drain(plan=refused_plan(NO_PLACE))),
     ),
     Danger("operator-flags", "noout", lambda: world(replace(calm_view(), flags=frozenset({"noout"})))),
     Danger(
@@ -215,8 +219,8 @@ DANGERS = [
 ]
 
 
-def refused_plan(sentence: str) -> Plan:
-    return Plan(Mechanic.UPMAP_WALK, "", 1, (), None, None, None, None, "", (sentence,))
+def refused_plan(refusal: PlanRefusal) -> Plan:
+    return Plan(Mechanic.UPMAP_WALK, "", 1, (), None, None, None, None, (refusal,))
 
 
 def grown() -> dict[int, object]:
@@ -272,17 +276,17 @@ def test_every_guard_is_explained(guard: object) -> None:
 
 @pytest.mark.parametrize("state", [S.PROPOSED, S.APPROVED, S.PREPARING, S.DRAINING, S.HOLDING])
 def test_a_calm_cluster_is_refused_by_nobody(state: DrainState) -> None:
-    assert refusals(*world(drain=planned(calm_view(), state))) == ()
+    assert list_refusals(*world(drain=planned(calm_view(), state))) == ()
 
 
 def test_all_refusals_are_given_not_only_the_first() -> None:
     view = replace(calm_view(), flags=frozenset({"noout"}), release="umbra", upgrade_running=True)
-    codes = [refuse.code for refuse in refusals(*world(view, halted="stop"))]
+    codes = [refuse.code for refuse in list_refusals(*world(view, halted="stop"))]
     assert codes == ["halt", "operator-flags", "upgrade", "unknown-release"]
 
 
 def test_a_guard_answers_with_what_it_found_when_it_passes() -> None:
-    answers = judge(*world(drain=planned(calm_view())))
+    answers = evaluate_guards(*world(drain=planned(calm_view())))
     assert all(answer.sentence for _, answer in answers)
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from predrain.actions.cluster.channel import Argument, DaemonReply
-from predrain.actions.cluster.port import DeviceLight
-from predrain.actions.controller.hand_over import Orchestrator, hand_over, orchestrator
+from predrain.actions.cluster.cluster_port import DeviceLight
+from predrain.actions.controller.hand_over import Orchestrator, detect_orchestrator, hand_over
 from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import OsdId
 from tests.actions.made import a_drain, calm_view, device, wide_spec
 from tests.actions.made_channel import MonInMemory
-from tests.actions.test_copies import Kept
+from tests.actions.test_replication import Kept
 from tests.settings_by_text import by_setting
 
 S = DrainState
@@ -125,7 +125,7 @@ class Orch(MonInMemory):
 def test_the_orchestrator_is_the_one_that_says_so(reply: DaemonReply, by: Orchestrator) -> None:
     mgr = Orch()
     mgr.reply = reply
-    assert orchestrator(mgr) is by
+    assert detect_orchestrator(mgr) is by
 
 
 # -- the controller
@@ -143,7 +143,7 @@ def test_the_light_is_asked_for_and_its_refusal_is_said_and_fails_nothing(run: K
     drain = run.drain("osd.0")
     run.until(drain, S.VERIFIED)
     run.tick()
-    assert run.controller.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER
+    assert run.controller.requests.hand_over(drain.id, "operator", run.cluster.now).state is S.HANDED_OVER
     assert DeviceLight(device(0), on=True) in run.watched.commands
     assert "No orchestrator configured" in run.transcript(drain)
 
@@ -155,7 +155,7 @@ def test_after_the_hand_over_no_upmap_names_the_disk_and_nothing_of_the_drain_st
     drain = run.drain("osd.0")
     run.until(drain, S.VERIFIED)
     run.tick()
-    run.controller.hand_over(drain.id, "operator", run.cluster.now)
+    run.controller.requests.hand_over(drain.id, "operator", run.cluster.now)
     run.ticks(3)
     view = run.cluster.view()
     assert not [pairs for pairs in view.upmap_items.values() if any(0 in pair for pair in pairs)]

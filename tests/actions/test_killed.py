@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.port import SetUpmap
-from predrain.actions.core.policy import Policy
-from predrain.actions.simulator.spec import Physics
+from predrain.actions.cluster.cluster_port import SetUpmap
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.simulator.cluster_spec import Physics
 from predrain.data.drain import DrainState
 from predrain.data.ids import PgId
 from tests.actions.fuse import Fuse, FusedCluster, FusedStore, Killed
@@ -127,4 +127,4 @@ def test_a_pg_that_a_dead_process_set_moving_by_an_override_still_counts_against
 
 def moves(run: Run, pg: PgId) -> bool:
     """Whether a shard of the PG is not yet where the map wants it."""
-    return bool(run.cluster.life.pgs[run.cluster.osdmap.index[pg]].missing())
+    return bool(run.cluster.life.pgs[run.cluster.osdmap.index[pg]].list_missing())

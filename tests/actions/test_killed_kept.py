@@ -11,8 +11,8 @@ import pytest
 from predrain.data.drain import DrainState
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.run import whole
-from tests.actions.test_copies import Kept
 from tests.actions.test_killed import outcome, spec
+from tests.actions.test_replication import Kept
 
 S = DrainState
 Lost = Literal["nothing", "store", "copy"]

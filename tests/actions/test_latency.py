@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.latency import LatencyHistory, LatencySample, LatencySource
+from predrain.actions.cluster.osd_latency import LatencyHistory, LatencySample, LatencySource
 from predrain.data.ids import OsdId
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def looks(
     for step in range(int(hours * 360)):
         now, hour = BEGIN + timedelta(seconds=10 * step), step / 360
         sample = LatencySample(ONE, now, source, level(hour) * chance.lognormvariate(0, noise))
-        yield hour, kept.seen(now, [sample], {ONE} if busy(hour) else set()).get(ONE)
+        yield hour, kept.update_ratios(now, [sample], {ONE} if busy(hour) else set()).get(ONE)
 
 
 def ratios(hours: float, level: Level, since: float, **more: object) -> list[float]:
@@ -94,19 +94,19 @@ def test_an_osd_that_is_silent_for_a_minute_has_no_signal_and_its_usual_is_kept(
     for _ in looks(1, lambda _: 8.0, latencies, noise=0.0):
         pass
     later = BEGIN + timedelta(hours=1, minutes=5)
-    assert latencies.seen(later, []) == {}
+    assert latencies.update_ratios(later, []) == {}
     back = [
         LatencySample(ONE, later + timedelta(seconds=5 * n), LatencySource.PROBE, 20.0) for n in range(1, 4)
     ]
-    assert latencies.seen(back[-1].at, back) == {ONE: 2.5}
+    assert latencies.update_ratios(back[-1].at, back) == {ONE: 2.5}
 
 
 def test_an_osd_that_left_the_map_is_forgotten() -> None:
     latencies = LatencyHistory()
     for _ in looks(1, lambda _: 8.0, latencies):
         pass
-    latencies.forget([])
-    assert latencies.seen(BEGIN + timedelta(hours=1), []) == {}
+    latencies.drop_absent_osds([])
+    assert latencies.update_ratios(BEGIN + timedelta(hours=1), []) == {}
 
 
 def fed(
@@ -115,7 +115,7 @@ def fed(
     """Half an hour at `before`, then a minute at `now`, in milliseconds."""
     for step in range(186):
         at = BEGIN + timedelta(seconds=10 * step)
-        latencies.seen(at, [LatencySample(osd, at, source, before if step < 180 else now)])
+        latencies.update_ratios(at, [LatencySample(osd, at, source, before if step < 180 else now)])
 
 
 END = BEGIN + timedelta(seconds=1850)
@@ -124,18 +124,18 @@ END = BEGIN + timedelta(seconds=1850)
 def test_what_the_host_counted_is_believed_before_the_probe_and_the_probe_before_osd_perf() -> None:
     latencies = LatencyHistory()
     fed(latencies, LatencySource.PERF, 10.0, 40.0)
-    assert latencies.seen(END, []) == {ONE: 4.0}
+    assert latencies.update_ratios(END, []) == {ONE: 4.0}
     fed(latencies, LatencySource.PROBE, 10.0, 30.0)
-    assert latencies.seen(END, []) == {ONE: 3.0}
+    assert latencies.update_ratios(END, []) == {ONE: 3.0}
     fed(latencies, LatencySource.READ, 10.0, 11.0)
     fed(latencies, LatencySource.WRITE, 10.0, 20.0)
-    assert latencies.seen(END, []) == {ONE: 2.0}
+    assert latencies.update_ratios(END, []) == {ONE: 2.0}
 
 
 def test_whole_milliseconds_of_a_fast_osd_are_no_signal() -> None:
     latencies = LatencyHistory()
     fed(latencies, LatencySource.PERF, 2.0, 3.0)
-    assert latencies.seen(END, []) == {}
+    assert latencies.update_ratios(END, []) == {}
 
 
 def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_it() -> None:
@@ -143,7 +143,7 @@ def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_i
     for hour, _ in looks(1, lambda _: 8.0, latencies, noise=0.0):
         assert hour < 1
     at = BEGIN + timedelta(hours=1)
-    latencies.seen(at, [LatencySample(ONE, at, LatencySource.PROBE, 1900.0)])
+    latencies.update_ratios(at, [LatencySample(ONE, at, LatencySource.PROBE, 1900.0)])
     assert latencies.slowest_ms(at) == {ONE: 1900.0}
     assert latencies.slowest_ms(at + timedelta(seconds=61)) == {}
 
@@ -166,7 +166,7 @@ def test_whatever_comes_in_a_ratio_is_finite_and_above_0(
     latencies, now = LatencyHistory(), BEGIN
     for osd, source, ms, later, moving in rows:
         now += timedelta(seconds=later)
-        found = latencies.seen(
+        found = latencies.update_ratios(
             now, [LatencySample(OsdId(osd), now, source, ms)], {OsdId(osd)} if moving else set()
         )
         assert all(0 < ratio < float("inf") for ratio in found.values())

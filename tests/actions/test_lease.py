@@ -30,10 +30,10 @@ def world() -> tuple[Hand, MonInMemory, RadosLease, RadosLease]:
 def test_one_holds_it_and_the_other_is_told_so() -> None:
     _, _, one, two = world()
     assert one.hold()
-    assert one.held()
+    assert one.is_held()
     assert one.why == ""
     assert not two.hold()
-    assert not two.held()
+    assert not two.is_held()
     assert "Another controller holds the lease" in two.why
 
 
@@ -41,7 +41,7 @@ def test_it_is_not_believed_to_the_end_of_the_lock() -> None:
     hand, mon, one, two = world()
     one.hold()
     hand.at += OWN_SHARE * one.seconds
-    assert not one.held()
+    assert not one.is_held()
     assert "ran out" in one.why
     assert mon.expires > hand.at
     assert not two.hold()
@@ -51,10 +51,10 @@ def test_who_was_stopped_past_the_expiry_does_not_hold_it_and_the_next_one_does(
     hand, _, one, two = world()
     one.hold()
     hand.at += one.seconds + 1
-    assert not one.held()
+    assert not one.is_held()
     assert two.hold()
     assert not one.hold()
-    assert not one.held()
+    assert not one.is_held()
 
 
 def test_renewed_in_time_it_goes_on_and_taken_anew_after_it_expired_unclaimed() -> None:
@@ -62,9 +62,9 @@ def test_renewed_in_time_it_goes_on_and_taken_anew_after_it_expired_unclaimed() 
     for _ in range(10):
         assert one.hold()
         hand.at += one.seconds / 3
-        assert one.held()
+        assert one.is_held()
     hand.at += 10 * one.seconds
-    assert not one.held()
+    assert not one.is_held()
     assert one.hold()
 
 
@@ -72,7 +72,7 @@ def test_given_back_it_is_free_at_once() -> None:
     _, _, one, two = world()
     one.hold()
     one.release()
-    assert not one.held()
+    assert not one.is_held()
     assert two.hold()
 
 
@@ -110,7 +110,7 @@ def test_a_lock_that_another_controller_took_meanwhile_is_not_broken() -> None:
     one.release()
     two.hold()
     assert not mon.break_lock("predrain", "lease", seen).ok
-    assert two.held()
+    assert two.is_held()
     assert mon.owner == "two"
 
 
@@ -132,4 +132,4 @@ def test_no_two_ever_hold_it(acts: list[tuple[str, float, bool]]) -> None:
             leases[name].release()
         else:
             leases[name].hold()
-        assert sum(lease.held() for lease in leases.values()) <= 1
+        assert sum(lease.is_held() for lease in leases.values()) <= 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from predrain.actions.cluster.port import PrimaryAffinity, SetUpmap
-from predrain.actions.mechanics.affinity import led
+from predrain.actions.cluster.cluster_port import PrimaryAffinity, SetUpmap
+from predrain.actions.mechanics.primary_affinity import find_primary_pgs
 from predrain.data.drain import Drain, DrainState, Mechanic
 from predrain.data.ids import OsdId
 from tests.actions.made import wide_spec
@@ -15,7 +15,9 @@ SPEC = wide_spec(hosts=6, per_host=2, racks=3, pg_num=64, used=0.3)
 
 def spared(run: Run) -> Drain:
     run.tick()
-    drain = run.controller.propose("osd.0", "operator", "it stalls", run.cluster.now, spare_reads=True)
+    drain = run.controller.requests.propose(
+        "osd.0", "operator", "it stalls", run.cluster.now, spare_reads=True
+    )
     return run.controller.requests.approve(drain.id, "operator", run.cluster.now)
 
 
@@ -24,7 +26,7 @@ def test_the_lead_goes_first_in_rungs_within_the_peering_budget_and_then_the_dat
         drain = spared(run)
         assert drain.plan is not None
         assert drain.plan.mechanic is Mechanic.REBUILD
-        led_before = len(led(run.cluster.view(), OsdId(0)))
+        led_before = len(find_primary_pgs(run.cluster.view(), OsdId(0)))
         run.until(drain, S.VERIFIED)
         sent = run.watched.commands
         rungs = [at for at, command in enumerate(sent) if isinstance(command, PrimaryAffinity)]

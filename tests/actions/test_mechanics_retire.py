@@ -8,15 +8,23 @@ from threading import Event
 
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, CrushReweight, SetFlag
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.claimed_settings import pinned
-from predrain.actions.core.flags import stale_flags
-from predrain.actions.core.policy import Policy
-from predrain.actions.placement.what_if import placed, weighed
-from predrain.actions.simulator.spec import Physics
-from predrain.data.drain import Drain, DrainState, Intent
+from predrain.actions.cluster.cluster_port import (
+    ClusterUnreachable,
+    Command,
+    CommandResult,
+    CrushReweight,
+    SetFlag,
+)
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.controller.cleanup import stale_flags
+from predrain.actions.core.claimed_settings import collect_upmap_items
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.placement.what_if import apply_crush_weights, compute_up_sets
+from predrain.actions.simulator.cluster_spec import Physics
+from predrain.data.drain import BoundKind, Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
+from predrain.data.messages import describe_plan_refusal
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 from predrain.data.setting import OsdFlag
 from tests.actions.made import a_context, a_drain, a_plan, calm_view, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of, whole
@@ -29,7 +37,7 @@ SPEC = wide_spec(hosts=8, per_host=2, racks=4, pg_num=64, used=0.4)
 def removed(run: Run, target: str = "osd.0") -> Drain:
     """A drain of the OSD for good, approved."""
     run.tick()
-    drain = run.controller.propose(target, "operator", "test", run.cluster.now, "remove")
+    drain = run.controller.requests.propose(target, "operator", "test", run.cluster.now, Intent.REMOVE)
     return run.controller.requests.approve(drain.id, "operator", run.cluster.now)
 
 
@@ -59,8 +67,8 @@ def test_the_crush_weight_ends_at_zero_and_only_the_suspects_own_pgs_have_moved(
 
 def test_without_the_pins_the_same_weight_moves_bystanders() -> None:
     view = Run(SPEC).cluster.view()
-    out = placed(view, (OsdId(0),))
-    gone = placed(view, (OsdId(0),), crush=weighed(view, {OsdId(0): 0.0}))
+    out = compute_up_sets(view, (OsdId(0),))
+    gone = compute_up_sets(view, (OsdId(0),), crush=apply_crush_weights(view, {OsdId(0): 0.0}))
     bystanders = [pg for pg in out if set(out[pg]) != set(gone[pg])]
     assert len(bystanders) > 5
 
@@ -119,7 +127,7 @@ def test_a_cancel_after_the_removal_puts_the_whole_map_back() -> None:
 
 @pytest.mark.slow
 def test_the_pins_are_given_back_a_few_at_a_time_where_the_policy_says_so() -> None:
-    with Run(SPEC, policy=Policy(return_pins=True)) as run:
+    with Run(SPEC, policy=Policy(remove_bystander_upmaps=True)) as run:
         run.until(removed(run), S.VERIFIED)
         assert not run.cluster.view().upmap_items
         assert whole(run)
@@ -244,14 +252,14 @@ def test_a_process_that_is_to_end_ends_the_rung_that_it_has_begun_and_begins_no_
         with ThreadPoolExecutor() as threads:
             ticking = threads.submit(ticks)
             assert slow.begun.wait(60)
-            resting = threads.submit(controller.rest, 30.0)
+            resting = threads.submit(controller.stop_new_steps, 30.0)
             wait([resting], 0.2)
             assert not resting.done()
             slow.on.set()
             resting.result(30)
             assert not run.cluster.view().flags
             ticking.result(30)
-        controller.rest(30.0)
+        controller.stop_new_steps(30.0)
         sent = len(run.watched.commands)
         run.ticks(10)
         assert len(run.watched.commands) == sent
@@ -292,7 +300,7 @@ def test_a_removal_that_is_over_leaves_the_flags_to_the_operator() -> None:
         assert run.cluster.view().flags == {"norebalance"}
         run.cluster.apply(SetFlag("norebalance", on=False))
         run.ticks(5)
-        run.controller.hand_over(drain.id, "operator", run.cluster.now)
+        run.controller.requests.hand_over(drain.id, "operator", run.cluster.now)
         run.cluster.purge(OsdId(0))
         set_by_the_operator(run)
         assert run.cluster.view().flags == {"norebalance"}
@@ -333,18 +341,20 @@ def test_an_operators_flag_is_never_taken_for_ours() -> None:
 def test_without_upmaps_a_removal_is_refused_with_the_way_out(client: str) -> None:
     view = replace(calm_view(), require_min_compat_client=client)
     made = a_plan(view, replace(a_drain(), intent=Intent.REMOVE))
-    assert "Drain it to be replaced, and take the weight away by hand." in made.refusals[0]
+    assert made.refusals == (PlanRefusal(PlanRefusalKind.REMOVAL_WITH_OLD_CLIENTS, name=client),)
+    told = describe_plan_refusal(made.refusals[0])
+    assert f"require_min_compat_client is {client}. Drain it to be replaced, and take the weight" in told
 
 
 def test_the_plan_of_a_removal_counts_the_pgs_that_it_will_pin() -> None:
     view = replace(Run(SPEC).cluster.view(), as_of=a_context(calm_view()).now)
     drain = replace(a_drain(), intent=Intent.REMOVE)
     made = a_plan(view, drain)
-    gone = placed(view, (), crush=weighed(view, {OsdId(0): 0.0}))
+    gone = compute_up_sets(view, (), crush=apply_crush_weights(view, {OsdId(0): 0.0}))
     changed = {pg for pg in gone if gone[pg] != view.pgs[pg].up}
     assert changed <= set(made.stirred)
     assert "pinned where they are" in made.why
-    assert made.bounds[-1].name.startswith("then CRUSH weight 0")
+    assert made.bounds[-1].kind is BoundKind.WEIGHT_ZERO
 
 
 @pytest.mark.slow
@@ -381,5 +391,10 @@ def kept_in_place(run: Run, removal: Drain) -> tuple[int, ...]:
         return ()
     moved = {move.pg for move in drain.plan.moves}
     return next(
-        (view.pgs[pg].up for pg, pairs in pinned(drain.ours).items() if pairs and pg not in moved), ()
+        (
+            view.pgs[pg].up
+            for pg, pairs in collect_upmap_items(drain.ours).items()
+            if pairs and pg not in moved
+        ),
+        (),
     )

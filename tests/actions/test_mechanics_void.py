@@ -9,13 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.core.policy import Policy
-from predrain.actions.crush.map import ITEM_NONE, CrushRule, RuleStep
-from predrain.actions.mechanics.void import find_kept_pairs, void
-from predrain.actions.placement.failure_domains import domains, find_upmap_check
-from predrain.data.drain import Drain, DrainState
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.crush.crush_map import ITEM_NONE, CrushRule, RuleStep
+from predrain.actions.crush.upmap_check import find_upmap_check
+from predrain.actions.placement.failure_domains import find_failure_domains
+from predrain.actions.placement.what_if import find_kept_pairs, find_void_upmaps
+from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
-from tests.actions.made import GB, crush_tree, disks, ec_spec, wide_spec
+from tests.actions.made import GB, build_osd_specs, crush_tree, ec_spec, wide_spec
 from tests.actions.run import Run, map_of, whole
 
 S = DrainState
@@ -24,7 +25,7 @@ POLICY = Policy(out_share_max=0.5)
 
 def removed(run: Run, osd: int) -> Drain:
     """A drain of the OSD for good, approved."""
-    drain = run.controller.propose(f"osd.{osd}", "operator", "test", run.cluster.now, "remove")
+    drain = run.controller.requests.propose(f"osd.{osd}", "operator", "test", run.cluster.now, Intent.REMOVE)
     return run.controller.requests.approve(drain.id, "operator", run.cluster.now)
 
 
@@ -79,12 +80,12 @@ def test_a_pin_is_void_where_it_puts_two_shards_into_one_host() -> None:
     stranger = next(osd for osd in view.osds if osd not in (*pg.up, elsewhere))
     pairs = ((source, elsewhere), (int(stranger), beside))
     assert find_kept_pairs(view, {pg.id: pairs}) == {pg.id: ((source, elsewhere),)}
-    assert not void(view, {pg.id: (beside, *pg.up[1:])}), "no pin stands"
+    assert not find_void_upmaps(view, {pg.id: (beside, *pg.up[1:])}), "no pin stands"
 
 
 def test_the_mon_keeps_an_upmap_that_leaves_the_racks_uneven_and_predrain_sends_none() -> None:
     spec = ec_spec(hosts=12, per_host=1, k=4, m=2)
-    osds = disks(hosts=12, per_host=1, size_bytes=100 * GB, racks=4)
+    osds = build_osd_specs(hosts=12, per_host=1, size_bytes=100 * GB, racks=4)
     way = (RuleStep("choose_indep", num=3, type="rack"), RuleStep("chooseleaf_indep", num=2, type="host"))
     tree = crush_tree(osds)
     root = next(bucket.id for bucket in tree.buckets.values() if bucket.type == "root")
@@ -95,8 +96,8 @@ def test_the_mon_keeps_an_upmap_that_leaves_the_racks_uneven_and_predrain_sends_
     even = [*hosts[0][:2], *hosts[1][:2], *hosts[2][:2]]
     uneven = [*hosts[0][:3], *hosts[1][:2], hosts[2][0]]
     four_racks = [*hosts[0][:2], *hosts[1][:2], hosts[2][0], hosts[3][0]]
-    check, region = find_upmap_check(crush, pool), domains(crush, pool)
+    check, region = find_upmap_check(crush, pool), find_failure_domains(crush, pool)
     assert [check.keeps_upmap(members) for members in (even, uneven, four_racks)] == [True, True, False]
-    assert [region.legal(members) for members in (even, uneven, four_racks)] == [True, False, True]
+    assert [region.is_legal(members) for members in (even, uneven, four_racks)] == [True, False, True]
     assert not check.keeps_upmap([*even[:5], even[0]]), "an OSD twice"
     assert not check.keeps_upmap([*even[:5], ITEM_NONE]), "no OSD at one position"

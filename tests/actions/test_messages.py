@@ -7,12 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.dumps.daemons import read_errors
-from predrain.actions.core.capacity import find_lost_pgs, limit
-from predrain.actions.core.messages import describe_estimate, describe_hours, describe_limit
-from predrain.actions.core.policy import Policy
-from predrain.data.drain import DrainStands, DrainState
+from predrain.actions.cluster.dumps.daemon_dumps import read_errors
+from predrain.actions.core.capacity import compute_fullness_limit, find_lost_pgs
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.messages import (
+    INTENT_TEXTS,
+    describe_estimate,
+    describe_hours,
+    describe_state,
+    state_names_intent,
+)
+from predrain.data.drain import DrainStands, DrainState, Intent
 from predrain.data.ids import OsdId
+from predrain.data.messages import describe_limit
 from tests.actions.made import wide_spec
 from tests.actions.run import Run
 
@@ -76,9 +83,9 @@ def test_a_duration_never_reads_as_no_time_at_all(hours: float, said: str) -> No
 def test_ratios_that_leave_no_room_are_said_and_no_limit_is_below_zero() -> None:
     with Run(wide_spec(pg_num=32)) as run:
         view = replace(run.cluster.view(), backfillfull_ratio=0.01)
-    assert limit(view, Policy()) == 0.0
+    assert compute_fullness_limit(view, Policy()) == 0.0
     assert (
-        describe_limit(limit(view, Policy()))
+        describe_limit(compute_fullness_limit(view, Policy()))
         == "and the cluster's nearfull and backfillfull ratios leave no room"
     )
     assert describe_limit(0.8) == "limit 80%"
@@ -145,3 +152,26 @@ def test_who_asks_for_a_drain_that_is_being_cancelled_is_not_told_to_cancel_it()
         drain = run.drain("osd.0")
         said = str(DrainStands(replace(drain, state=S.CANCELLING)))
     assert said.endswith("(cancelling); ask again when a controller has put everything back")
+
+
+@pytest.mark.parametrize(
+    ("intent", "state", "said"),
+    [
+        (Intent.FILL, DrainState.DRAINING, True),
+        (Intent.FILL, DrainState.PAUSED, False),
+        (Intent.QUARANTINE, DrainState.CANCELLED, True),
+        (Intent.REPLACE, DrainState.DRAINED, True),
+        (Intent.REMOVE, DrainState.HANDED_OVER, False),
+    ],
+)
+def test_a_state_with_a_name_of_one_intent_alone_tells_the_intent(
+    intent: Intent, state: DrainState, said: bool
+) -> None:
+    assert state_names_intent(state, intent) is said
+
+
+@pytest.mark.parametrize("intent", Intent)
+def test_a_state_that_does_not_tell_the_intent_does_not_repeat_its_noun(intent: Intent) -> None:
+    for state in DrainState:
+        if not state_names_intent(state, intent):
+            assert not describe_state(state, intent).startswith(INTENT_TEXTS[intent].noun)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.actions.crush.naming import name_hash, names_of, seed_of
+from predrain.actions.crush.object_hash import name_hash, names_of, seed_of
 
 
 @pytest.mark.parametrize(

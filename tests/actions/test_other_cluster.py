@@ -8,7 +8,7 @@ from predrain.actions.controller.controller import Controller
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState as S
 from tests.actions.made import wide_spec
-from tests.actions.made_keep import KeepInMemory, LeaseInHand
+from tests.actions.made_config_keys import KeepInMemory, LeaseInHand
 from tests.actions.run import Run
 
 SPEC = wide_spec(hosts=6, per_host=2, racks=0, pg_num=64, used=0.3)

@@ -7,15 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import SetFlag
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller.requests import NoOtherTargets
-from predrain.actions.core.capacity import remaining, room
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_port import SetFlag
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.controller.request_execution import NoOtherTargets
+from predrain.actions.core.capacity import compute_osd_capacity, list_remaining_moves
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.engine.ways_out import find_troubled_targets
-from predrain.actions.planning.figures import Draft, sealed
+from predrain.actions.planning.plan_figures import PlanDraft, build_plan_from_draft
 from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move
 from predrain.data.ids import OsdId
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 from predrain.data.way_out import WayOut
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_osd, wide_spec
 from tests.actions.run import Run, empty
@@ -30,7 +31,7 @@ def hidden_target(run: Run) -> tuple[Drain, OsdId]:
     run.until(drain, S.DRAINING)
     run.ticks(4)
     held = run.known(drain)
-    target = remaining(run.cluster.view(), held)[-1].target
+    target = list_remaining_moves(run.cluster.view(), held)[-1].target
     run.started(Altered(run, lambda view: changed_osd(view, target, used_bytes=None, size_bytes=None)))
     assert run.cluster.apply(SetFlag("norebalance", on=True)).ok
     run.tick()
@@ -47,7 +48,7 @@ def test_who_chooses_other_targets_gets_a_plan_without_those_in_trouble_and_the_
         assert ways_of(run, drain) == [WayOut.CHOOSE_OTHER_TARGETS, WayOut.CANCEL]
         chosen = run.controller.requests.choose_other_targets(drain.id, "operator", run.cluster.now)
         assert chosen.avoided == (target,)
-        assert target not in {move.target for move in remaining(run.cluster.view(), chosen)}
+        assert target not in {move.target for move in list_remaining_moves(run.cluster.view(), chosen)}
         assert f"without osd.{target}" in run.transcript(drain)
         run.cluster.apply(SetFlag("norebalance", on=False))
         run.until(drain, S.VERIFIED)
@@ -109,7 +110,7 @@ def test_only_a_drain_that_goes_pg_by_pg_can_choose_other_targets() -> None:
 
 @pytest.mark.slow
 def test_no_plan_without_the_targets_in_trouble_changes_nothing_and_says_why() -> None:
-    policy = Policy(plan_again_after=timedelta(days=30), ways_out_after=timedelta(minutes=1))
+    policy = Policy(replan_after=timedelta(days=30), ways_out_after=timedelta(minutes=1))
     with Run(wide_spec(used=0.3), policy=policy) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)
@@ -139,10 +140,13 @@ def test_a_move_that_is_over_does_not_wait_for_the_size_of_its_target() -> None:
     over = Move(pg.id, SUSPECT, out, pg.shard_bytes)
     context = a_context(view, drain)
 
-    def refusals(moves: tuple[Move, ...]) -> tuple[str, ...]:
-        draft = Draft(Mechanic.UPMAP_WALK, "test", moves)
-        return sealed(view, drain, POLICY, context, draft, room(context.survey, POLICY)).refusals
+    def refusals(moves: tuple[Move, ...]) -> tuple[PlanRefusal, ...]:
+        draft = PlanDraft(Mechanic.UPMAP_WALK, "test", moves)
+        return build_plan_from_draft(
+            view, drain, POLICY, context, draft, compute_osd_capacity(context.survey, POLICY)
+        ).refusals
 
     assert refusals((over,)) == ()
     to_come = next(pg for pg in view.pgs.values() if 0 in pg.up)
-    assert "reports no sizes" in refusals((Move(to_come.id, SUSPECT, out, to_come.shard_bytes),))[0]
+    missing = Move(to_come.id, SUSPECT, out, to_come.shard_bytes)
+    assert refusals((missing,)) == (PlanRefusal(PlanRefusalKind.SIZES_UNKNOWN, osd=out),)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.core.claimed_settings import found
-from predrain.actions.core.policy import Policy
-from predrain.actions.engine.claims import forget_void_pairs, undo_weights
+from predrain.actions.core.claimed_settings import read_setting_value
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.engine.map_claims import forget_void_pairs, undo_weights
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState as S
 from predrain.data.drain import Intent
@@ -34,7 +34,7 @@ def test_the_override_of_an_osd_that_the_mon_marked_out_is_the_one_that_it_gets_
         mark_out(run, OSD)
         view = run.cluster.view()
         assert (view.osds[OSD].reweight, view.osds[OSD].old_weight) == (0.0, 1.0)
-        assert found(view, OsdOverride(OSD)) == "1.0"
+        assert read_setting_value(view, OsdOverride(OSD)) == "1.0"
         run.cluster.revive(OSD)
         view = run.cluster.view()
         assert (view.osds[OSD].reweight, view.osds[OSD].old_weight) == (1.0, 0.0)

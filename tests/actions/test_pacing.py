@@ -10,16 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import room
-from predrain.actions.core.claimed_settings import booked
-from predrain.actions.core.in_flight import allowance
-from predrain.actions.core.pacing import Pace, Tempo, find_look_seconds, latency_seen, pace, signal, worst
-from predrain.actions.core.situation import Memory
-from predrain.actions.engine.progress import paced
-from predrain.actions.mechanics.override import FULL, draws, rung_down, rung_up
-from predrain.actions.mechanics.walk import pull_back
+from predrain.actions.cluster.cluster_port import Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.capacity import compute_osd_capacity
+from predrain.actions.core.claimed_settings import claim_settings
+from predrain.actions.core.in_flight import compute_allowance
+from predrain.actions.core.pacing import (
+    Pace,
+    Tempo,
+    compute_latency_signal,
+    compute_pace,
+    find_look_seconds,
+    find_worst_latency,
+    latency_seen,
+)
+from predrain.actions.core.situation import SentMemory
+from predrain.actions.engine.progress import pace_drain
+from predrain.actions.mechanics.drain_steps import pull_back
+from predrain.actions.mechanics.override_reweight import FULL, compute_override_draws, rung_down, rung_up
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
 from tests.settings_by_text import by_setting
@@ -27,8 +35,8 @@ from tests.settings_by_text import by_setting
 
 def asked_twice(budget: int, in_flight: int, ratio: float | None, *, urgent: bool = False) -> Pace:
     """The pace after two looks with the same latency."""
-    once = pace(budget, in_flight, ratio, POLICY, urgent=urgent)
-    return pace(once.budget, in_flight, ratio, POLICY, urgent=urgent, before=once.asked.value)
+    once = compute_pace(budget, in_flight, ratio, POLICY, urgent=urgent)
+    return compute_pace(once.budget, in_flight, ratio, POLICY, urgent=urgent, before=once.asked.value)
 
 
 @pytest.mark.parametrize(
@@ -49,20 +57,20 @@ def test_the_budget_follows_the_latency(ratio: float | None, tempo: Tempo, budge
 
 @pytest.mark.parametrize("ratio", [1.7, 2.5, 100.0])
 def test_a_single_bad_look_starts_nothing_and_cuts_nothing(ratio: float) -> None:
-    found = pace(4, 4, ratio, POLICY, urgent=False, before=Tempo.GROW.value)
-    assert (found.tempo, found.budget, found.holds) == (Tempo.HOLD, 4, True)
+    found = compute_pace(4, 4, ratio, POLICY, urgent=False, before=Tempo.GROW.value)
+    assert (found.tempo, found.budget, found.is_on_hold) == (Tempo.HOLD, 4, True)
 
 
 def test_a_single_calm_look_does_not_grow_the_budget() -> None:
-    assert pace(4, 4, 1.0, POLICY, urgent=False, before=Tempo.KEEP.value).budget == 4
+    assert compute_pace(4, 4, 1.0, POLICY, urgent=False, before=Tempo.KEEP.value).budget == 4
 
 
 def test_a_cut_is_not_repeated_before_the_pgs_of_the_old_budget_have_arrived() -> None:
     cut = asked_twice(8, 8, 1.7)
     assert cut.budget == 4
-    still = pace(4, 7, 1.7, POLICY, urgent=False, before=cut.asked.value)
-    assert (still.budget, still.holds) == (4, True)
-    assert pace(4, 4, 1.7, POLICY, urgent=False, before=still.asked.value).budget == 2
+    still = compute_pace(4, 7, 1.7, POLICY, urgent=False, before=cut.asked.value)
+    assert (still.budget, still.is_on_hold) == (4, True)
+    assert compute_pace(4, 4, 1.7, POLICY, urgent=False, before=still.asked.value).budget == 2
 
 
 def test_noise_around_a_steady_latency_does_not_make_the_budget_flap() -> None:
@@ -71,7 +79,7 @@ def test_noise_around_a_steady_latency_does_not_make_the_budget_flap() -> None:
     for _ in range(360):
         outlier = chance.random() < 0.05
         ratio = 1.15 * (chance.choice((0.5, 2.0)) if outlier else chance.gauss(1, 0.04))
-        found = pace(budget, budget, ratio, POLICY, urgent=False, before=before)
+        found = compute_pace(budget, budget, ratio, POLICY, urgent=False, before=before)
         changes += found.budget < budget
         budget, before = found.budget, found.asked.value
     assert changes <= 2
@@ -84,8 +92,8 @@ def test_a_budget_that_was_not_used_does_not_grow() -> None:
 
 def test_a_budget_whose_pgs_arrived_before_one_looked_was_used() -> None:
     before = Tempo.GROW.value
-    assert pace(2, 0, 1.0, POLICY, urgent=False, before=before, started=2).budget == 3
-    assert pace(2, 0, 1.0, POLICY, urgent=False, before=before, started=1).budget == 2
+    assert compute_pace(2, 0, 1.0, POLICY, urgent=False, before=before, started=2).budget == 3
+    assert compute_pace(2, 0, 1.0, POLICY, urgent=False, before=before, started=1).budget == 2
 
 
 def test_an_urgent_disk_may_cost_clients_more() -> None:
@@ -97,7 +105,7 @@ def test_an_urgent_disk_may_cost_clients_more() -> None:
 def test_the_budget_stays_between_one_and_the_limit(ratios: list[float | None], loose: bool) -> None:
     budget, before = 1, ""
     for ratio in ratios:
-        found = pace(
+        found = compute_pace(
             budget, budget, ratio, POLICY, urgent=False, before=before, why_one="loose" if loose else ""
         )
         budget, before = found.budget, found.asked.value
@@ -105,16 +113,16 @@ def test_the_budget_stays_between_one_and_the_limit(ratios: list[float | None], 
 
 
 def test_a_look_in_between_changes_no_budget_and_starts_nothing_while_clients_wait() -> None:
-    grows = pace(2, 2, 1.0, POLICY, urgent=False, before=Tempo.GROW)
-    assert (grows.budget, grows.holds) == (3, False)
-    between = pace(2, 2, 1.0, POLICY, urgent=False, before=Tempo.GROW, due=False)
-    assert (between.budget, between.holds, between.asked) == (2, False, Tempo.GROW)
-    waiting = pace(4, 2, 9.0, POLICY, urgent=False, before=Tempo.PULL_BACK, due=False)
-    assert (waiting.budget, waiting.holds, waiting.tempo) == (4, True, Tempo.HOLD)
+    grows = compute_pace(2, 2, 1.0, POLICY, urgent=False, before=Tempo.GROW)
+    assert (grows.budget, grows.is_on_hold) == (3, False)
+    between = compute_pace(2, 2, 1.0, POLICY, urgent=False, before=Tempo.GROW, due=False)
+    assert (between.budget, between.is_on_hold, between.asked) == (2, False, Tempo.GROW)
+    waiting = compute_pace(4, 2, 9.0, POLICY, urgent=False, before=Tempo.PULL_BACK, due=False)
+    assert (waiting.budget, waiting.is_on_hold, waiting.tempo) == (4, True, Tempo.HOLD)
 
 
 def test_a_budget_is_due_once_a_tick_however_often_one_looks() -> None:
-    memory = Memory(NOW).note_decisions({}, {"a": NOW})
+    memory = SentMemory(NOW).note_decisions({}, {"a": NOW})
     assert memory.is_pace_due("another", NOW, POLICY)
     assert not memory.is_pace_due("a", NOW + timedelta(seconds=POLICY.tick_seconds - 1), POLICY)
     assert memory.is_pace_due("a", NOW + timedelta(seconds=POLICY.tick_seconds), POLICY)
@@ -141,13 +149,13 @@ def test_after_a_step_one_looks_sooner_as_long_as_looks_take_a_tenth_of_the_time
 def test_the_signal_is_the_worst_of_the_plans_osds() -> None:
     view = replace(calm_view(), latency_ratio={OsdId(0): 1.1, OsdId(3): 1.9, OsdId(7): 5.0})
     plan = [OsdId(0), OsdId(3), OsdId(11)]
-    assert signal(view, plan, busy=[OsdId(0)]) == 1.9
-    assert worst(view, plan) == (3, 1.9)
+    assert compute_latency_signal(view, plan, busy=[OsdId(0)]) == 1.9
+    assert find_worst_latency(view, plan) == (3, 1.9)
 
 
 def test_there_is_no_signal_while_the_osds_that_move_data_have_none() -> None:
     view = replace(calm_view(), latency_ratio={OsdId(3): 1.0})
-    assert signal(view, [OsdId(0), OsdId(3)], busy=[OsdId(0)]) is None
+    assert compute_latency_signal(view, [OsdId(0), OsdId(3)], busy=[OsdId(0)]) is None
 
 
 def test_a_slow_target_to_which_nothing_moves_yet_holds_the_drain() -> None:
@@ -158,8 +166,8 @@ def test_a_slow_target_to_which_nothing_moves_yet_holds_the_drain() -> None:
     last = drain.plan.moves[-1].target
     ratios = dict.fromkeys(view.osds, 1.0) | {last: 1.4}
     slow = replace(view, latency_ratio=ratios)
-    _, now, flying = paced(slow, drain, POLICY, a_context(slow, drain))
-    assert (now.ratio, now.holds, flying) == (1.4, True, ())
+    _, now, flying = pace_drain(slow, drain, POLICY, a_context(slow, drain))
+    assert (now.ratio, now.is_on_hold, flying) == (1.4, True, ())
 
 
 def test_nothing_starts_while_a_pg_of_ours_peers() -> None:
@@ -167,9 +175,19 @@ def test_nothing_starts_while_a_pg_of_ours_peers() -> None:
     busy = changed_pg(view, PgId("1.0"), states=frozenset({"peering"}))
     drain = a_drain(ours=by_setting({"upmap/1.0": "0>3"}))
     context = a_context(busy, drain)
-    assert allowance(context, POLICY, room(context.survey, POLICY)).starts(budget=8, mine=1) == 0
+    assert (
+        compute_allowance(
+            context, POLICY, compute_osd_capacity(context.survey, POLICY)
+        ).count_possible_starts(budget=8, mine=1)
+        == 0
+    )
     rest = a_context(view, drain)
-    assert allowance(rest, POLICY, room(rest.survey, POLICY)).starts(budget=8, mine=1) == 3
+    assert (
+        compute_allowance(rest, POLICY, compute_osd_capacity(rest.survey, POLICY)).count_possible_starts(
+            budget=8, mine=1
+        )
+        == 3
+    )
 
 
 def test_a_pg_that_our_override_moves_though_no_plan_names_it_is_on_its_way_until_it_is_at_rest() -> None:
@@ -177,11 +195,11 @@ def test_a_pg_that_our_override_moves_though_no_plan_names_it_is_on_its_way_unti
     before, pg = calm_view(), PgId("1.0")
     swapped = (*before.pgs[pg].up[1::-1], *before.pgs[pg].up[2:])
     moves = changed_pg(before, pg, up=swapped, states=frozenset({"active", "remapped", "backfilling"}))
-    drain = booked(a_drain(), before, [Reweight(OsdId(0), 0.0)], [pg])
+    drain = claim_settings(a_drain(), before, [Reweight(OsdId(0), 0.0)], [pg])
 
     def left(view: ClusterView) -> int:
-        context = a_context(view, drain, memory=Memory.starting(view, NOW, POLICY))
-        return allowance(context, POLICY, room(context.survey, POLICY)).flights
+        context = a_context(view, drain, memory=SentMemory.for_new_process(view, NOW, POLICY))
+        return compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY)).flights
 
     assert left(moves) == POLICY.in_flight_max - 1
     assert left(before) == POLICY.in_flight_max
@@ -212,7 +230,12 @@ def test_what_waits_for_backfill_is_pinned_back_to_where_its_data_is() -> None:
     )
     drain = replace(drain, ours=by_setting({f"upmap/{move.pg}": f"0>{move.target}"}))
     context = a_context(waiting, drain)
-    batch = pull_back(waiting, drain, context, allowance(context, POLICY, room(context.survey, POLICY)))
+    batch = pull_back(
+        waiting,
+        drain,
+        context,
+        compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY)),
+    )
     assert [type(command).__name__ for command in batch.commands] == ["RemoveUpmap"]
     assert batch.pgs == {move.pg}
 
@@ -244,13 +267,13 @@ def test_rungs_up_take_back_few_at_a_time_and_arrive(drawn: dict[PgId, int], all
 
 
 def test_a_pg_leaves_the_osd_exactly_when_its_draw_says_so() -> None:
-    from predrain.actions.placement.what_if import placed
+    from predrain.actions.placement.what_if import compute_up_sets
 
     view = calm_view()
     on_it = [pg.id for pg in view.pgs.values() if 0 in pg.up]
-    drawn = draws(view, OsdId(0), on_it)
+    drawn = compute_override_draws(view, OsdId(0), on_it)
     for weight in (0.9, 0.5, 0.1):
-        after = placed(view, (), on_it, weights={OsdId(0): weight})
+        after = compute_up_sets(view, (), on_it, weights={OsdId(0): weight})
         assert {pg for pg in on_it if 0 in after[pg]} == {
             pg for pg, d in drawn.items() if d < round(weight * FULL)
         }

@@ -7,20 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView, Osd, Pg
-from predrain.actions.crush.map import Bucket, CrushMap, CrushRule, RuleStep
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_view import ClusterView, Osd, Pg
+from predrain.actions.crush.crush_map import Bucket, CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
-from predrain.actions.engine.plan import plan
+from predrain.actions.engine.plan_building import plan_drain
 from predrain.actions.guards import Refuse
-from predrain.actions.guards.safety import redundancy
-from predrain.actions.placement.failure_domains import applied, domains, pairs_for
-from predrain.actions.placement.what_if import placed
-from predrain.actions.planning.diff import diff
-from predrain.actions.simulator.spec import crush_tree
-from predrain.actions.simulator.worlds import GB, disks
+from predrain.actions.guards.safety_guards import check_redundancy
+from predrain.actions.placement.failure_domains import apply_upmap_pairs, find_failure_domains, pairs_for
+from predrain.actions.placement.what_if import compute_up_sets
+from predrain.actions.planning.map_diff import list_plan_lines
+from predrain.actions.simulator.cluster_spec import crush_tree
+from predrain.actions.simulator.worlds import GB, build_osd_specs
 from predrain.data.drain import Drain, Mechanic, Move, Plan
 from predrain.data.ids import DeviceId, OsdId
+from predrain.data.messages import describe_plan_refusal
+from predrain.data.plan_refusal import PlanRefusalKind
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, changed_osd
 
 HOST = CrushRule(
@@ -56,10 +58,10 @@ def view_of(
     crush: CrushMap | None = None,
 ) -> ClusterView:
     """A view at rest, as a rule places 64 PGs on equal disks."""
-    osds = disks(hosts=hosts, per_host=per_host, size_bytes=100 * GB, racks=racks)
+    osds = build_osd_specs(hosts=hosts, per_host=per_host, size_bytes=100 * GB, racks=racks)
     tree = crush or crush_tree(osds, rules={0: rule})
     pool = Pool(1, "pool", size, size - 1, 64, 64, 0, erasure)
-    up = place(tree, {1: pool}, {osd.id: 1.0 for osd in osds}, {})
+    up = place_pgs(tree, {1: pool}, {osd.id: 1.0 for osd in osds}, {})
     shard = int(used * len(osds) * 100 * GB / (64 * size))
     clean = frozenset({"active", "clean"})
     return ClusterView(
@@ -92,13 +94,13 @@ def filled(view: ClusterView, osd: int, fill: float) -> ClusterView:
 def check_legal(view: ClusterView, made: Plan) -> None:
     """Every line of the plan ends on a legal set that upmaps can express."""
     pool = view.pools[1]
-    region = domains(view.crush, view.pools[1])
-    raw = placed(view, (), pinned=False)
-    for line in diff(view, made):
-        assert region.legal(line.after), line
+    region = find_failure_domains(view.crush, view.pools[1])
+    raw = compute_up_sets(view, (), pinned=False)
+    for line in list_plan_lines(view, made):
+        assert region.is_legal(line.after), line
         pairs = pairs_for(raw[line.pg], line.after, view.upmap_items.get(line.pg, ()), ordered=pool.erasure)
         assert pairs is not None, line
-        assert set(applied(raw[line.pg], pairs)) == set(line.after)
+        assert set(apply_upmap_pairs(raw[line.pg], pairs)) == set(line.after)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_where_the_mon_keeps_no_upmap_under_the_rule_the_plan_refuses_and_says_s
     )
     made = a_plan(view_of(pairs_of_osds, 4, hosts=9, per_host=3, racks=3), drained())
     assert made.refusals
-    assert all("The mon keeps no upmap of PG" in sentence for sentence in made.refusals)
+    assert {one.kind for one in made.refusals} == {PlanRefusalKind.UPMAP_NOT_KEPT}
 
 
 def test_a_shard_that_cannot_leave_its_rack_finds_no_room_in_another() -> None:
@@ -146,11 +148,11 @@ def test_a_shard_that_cannot_leave_its_rack_finds_no_room_in_another() -> None:
     made = a_plan(view, drained())
     inside = {move.target for move in made.moves} & set(near)
     assert inside == set()
-    assert any("limit 85%; no less full legal target is left" in sentence for sentence in made.refusals)
+    assert PlanRefusalKind.NO_LESS_FULL_TARGET in {one.kind for one in made.refusals}
 
 
 def test_a_full_target_gives_way_to_another_host_of_its_site_where_a_rule_takes_two_sites() -> None:
-    osds = disks(hosts=8, per_host=1, size_bytes=100 * GB, racks=2)
+    osds = build_osd_specs(hosts=8, per_host=1, size_bytes=100 * GB, racks=2)
     plain = crush_tree(osds)
     sites = [bucket.id for bucket in plain.buckets.values() if bucket.type == "rack"]
     of_each = [
@@ -170,7 +172,7 @@ def test_a_full_target_gives_way_to_another_host_of_its_site_where_a_rule_takes_
 
 def with_classes() -> ClusterView:
     """Even OSDs are disks, odd ones flash; the rule takes the disks' shadow tree."""
-    osds = disks(hosts=6, per_host=2, size_bytes=100 * GB)
+    osds = build_osd_specs(hosts=6, per_host=2, size_bytes=100 * GB)
     plain = crush_tree(osds)
     buckets = dict(plain.buckets)
     hosts = [bucket for bucket in plain.buckets.values() if bucket.type == "host"]
@@ -219,7 +221,7 @@ def test_no_two_members_of_a_pg_are_sent_to_osds_of_one_flash_device() -> None:
 
     def crowding(made: Plan) -> int:
         worse = 0
-        for line in diff(view, made):
+        for line in list_plan_lines(view, made):
             before, after = [[region[osd] for osd in side] for side in (line.before, line.after)]
             worse += any(after.count(name) > max(1, before.count(name)) for name in after)
         return worse
@@ -239,7 +241,7 @@ def test_a_move_that_leaves_too_few_when_the_flash_dies_is_refused_by_the_plan_a
     move = Move(pg.id, OsdId(0), target, pg.shard_bytes)
     drain = drained()
     drain = replace(drain, plan=replace(a_plan(view, drain), moves=(move,)))
-    answer = redundancy(view, drain, POLICY, a_context(view, drain))
+    answer = check_redundancy(view, drain, POLICY, a_context(view, drain))
     assert isinstance(answer, Refuse)
     assert "which die together" in answer.sentence
 
@@ -258,7 +260,7 @@ def test_a_shared_device_is_one_plan_over_all_its_osds_with_space_for_all_togeth
 def test_the_diff_names_each_pg_with_what_it_becomes_and_skips_what_is_done() -> None:
     view = view_of()
     made = a_plan(view, drained())
-    lines = diff(view, made)
+    lines = list_plan_lines(view, made)
     assert [line.pg for line in lines] == [move.pg for move in made.moves]
     assert sum(line.bytes for line in lines) == made.bytes
     first = lines[0]
@@ -268,7 +270,7 @@ def test_the_diff_names_each_pg_with_what_it_becomes_and_skips_what_is_done() ->
     assert str(first).endswith(" GiB")
     pg = view.pgs[first.pg]
     done = replace(view, pgs={**view.pgs, pg.id: replace(pg, up=first.after, acting=first.after)})
-    assert diff(done, made) == lines[1:]
+    assert list_plan_lines(done, made) == lines[1:]
 
 
 def test_a_sick_disk_stops_leading_first_and_the_plan_says_what_of_it_is_still_read() -> None:
@@ -283,6 +285,8 @@ def test_a_sick_disk_stops_leading_first_and_the_plan_says_what_of_it_is_still_r
 
 def test_where_a_whole_host_would_have_to_go_the_plan_says_that_a_host_cannot_be_evacuated() -> None:
     view = view_of(EC_HOST, 4, hosts=4, per_host=1, erasure=True)
-    made = plan(view, drained(), POLICY, a_context(view, drained()))
-    assert "a host cannot be evacuated without a spare one" in made.refusals[0]
-    assert "no spare failure domain" in made.refusals[0]
+    made = plan_drain(view, drained(), POLICY, a_context(view, drained()))
+    (refusal,) = made.refusals
+    assert refusal.kind is PlanRefusalKind.ZERO_OF_LAST_OSD
+    assert "a host cannot be evacuated without a spare one" in describe_plan_refusal(refusal)
+    assert "no spare failure domain" in describe_plan_refusal(refusal)

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import room
-from predrain.actions.core.in_flight import Allowance, allowance
-from predrain.actions.mechanics import override, retire, weight
-from predrain.actions.mechanics.batch import CommandBatch
-from predrain.actions.placement.failure_domains import domains
-from predrain.actions.placement.what_if import placed, weighed
+from predrain.actions.cluster.cluster_port import CrushReweight, RemoveUpmap, Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.capacity import compute_osd_capacity
+from predrain.actions.core.in_flight import Allowance, compute_allowance
+from predrain.actions.mechanics import crush_removal, crush_weight_ladder, override_reweight
+from predrain.actions.mechanics.step_batch import CommandBatch
+from predrain.actions.placement.failure_domains import find_failure_domains
+from predrain.actions.placement.what_if import apply_crush_weights, compute_up_sets
 from predrain.data.drain import Intent
 from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, changed_osd
@@ -27,21 +27,21 @@ OTHER = 5
 def _unreported() -> ClusterView:
     """A person has just lowered the override of an OSD: the map sends its PGs elsewhere, and none has reported."""
     view = changed_osd(calm_view(), OTHER, reweight=0.5)
-    moved = [pg for pg, up in placed(view).items() if up != view.pgs[pg].up]
+    moved = [pg for pg, up in compute_up_sets(view).items() if up != view.pgs[pg].up]
     assert len(moved) > POLICY.peering_max
     return view
 
 
 def _allow(view: ClusterView) -> Allowance:
     context = a_context(view, a_drain())
-    return allowance(context, POLICY, room(context.survey, POLICY))
+    return compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
 
 
 @pytest.mark.parametrize(
     "rung",
     [
-        lambda view: override.next_rung(view, OSD, _allow(view), 3),
-        lambda view: weight.next_rung(view, OSD, 0.0, _allow(view), 3, idle=True),
+        lambda view: override_reweight.next_rung(view, OSD, _allow(view), 3),
+        lambda view: crush_weight_ladder.next_rung(view, OSD, 0.0, _allow(view), 3, idle=True),
     ],
     ids=["override", "weight"],
 )
@@ -50,12 +50,12 @@ def test_a_rung_counts_only_the_pgs_that_its_own_command_changes(
 ) -> None:
     batch = rung(unreported)
     (command,) = batch.commands
-    now = placed(unreported)
+    now = compute_up_sets(unreported)
     assert isinstance(command, Reweight | CrushReweight)
     if isinstance(command, Reweight):
-        after = placed(unreported, weights={OSD: command.weight})
+        after = compute_up_sets(unreported, weights={OSD: command.weight})
     else:
-        after = placed(unreported, crush=weighed(unreported, {OSD: command.weight}))
+        after = compute_up_sets(unreported, crush=apply_crush_weights(unreported, {OSD: command.weight}))
     assert batch.pgs == {pg for pg in now if after[pg] != now[pg]}
     assert 0 < len(batch.pgs) <= 3
 
@@ -64,10 +64,10 @@ def test_a_removal_pins_no_pg_back_that_a_person_has_just_sent_on(unreported: Cl
     view = changed_osd(unreported, OSD, reweight=0.0)
     drain = a_drain(intent=Intent.REMOVE)
     drain = replace(drain, plan=a_plan(calm_view(), drain))
-    batch = retire.next_rung(view, drain, OSD, a_context(view, drain), _allow(view))
-    now = placed(view)
+    batch = crush_removal.next_rung(view, drain, OSD, a_context(view, drain), _allow(view))
+    now = compute_up_sets(view)
     sent_on = {pg for pg in now if now[pg] != view.pgs[pg].up}
-    lowest = placed(view, crush=weighed(view, {OSD: 0.0}))
+    lowest = compute_up_sets(view, crush=apply_crush_weights(view, {OSD: 0.0}))
     assert batch.pgs
     assert batch.pgs <= {pg for pg in now if lowest[pg] != now[pg]}
     assert sent_on - batch.pgs
@@ -75,22 +75,22 @@ def test_a_removal_pins_no_pg_back_that_a_person_has_just_sent_on(unreported: Cl
 
 def test_upmaps_to_an_osd_go_a_few_at_a_time_before_its_override_reaches_zero() -> None:
     """The mon drops every upmap to an OSD that is out, at once, however the PGs draw."""
-    view = changed_osd(calm_view(), OSD, reweight=1 / override.FULL)
-    regions = domains(view.crush, view.pools[1])
+    view = changed_osd(calm_view(), OSD, reweight=1 / override_reweight.FULL)
+    regions = find_failure_domains(view.crush, view.pools[1])
     sent = {
         pg.id: ((pg.up[0], int(OSD)),)
         for pg in view.pgs.values()
-        if OSD not in pg.up and OSD in regions.instead(pg.up, pg.up[0])
+        if OSD not in pg.up and OSD in regions.list_substitutes(pg.up, pg.up[0])
     }
     view = replace(view, upmap_items=dict(list(sent.items())[:8]))
     view = replace(
-        view, pgs={id_: replace(view.pgs[id_], up=up, acting=up) for id_, up in placed(view).items()}
+        view, pgs={id_: replace(view.pgs[id_], up=up, acting=up) for id_, up in compute_up_sets(view).items()}
     )
     assert sum(OSD in pg.up for pg in view.pgs.values()) >= 8
     seen: list[int] = []
     while view.osds[OSD].reweight > 0:
-        batch = override.next_rung(view, OSD, _allow(view), 3)
-        before = placed(view)
+        batch = override_reweight.next_rung(view, OSD, _allow(view), 3)
+        before = compute_up_sets(view)
         for command in batch.commands:
             if isinstance(command, RemoveUpmap):
                 view = replace(
@@ -100,7 +100,7 @@ def test_upmaps_to_an_osd_go_a_few_at_a_time_before_its_override_reaches_zero() 
             else:
                 assert isinstance(command, Reweight)
                 view = changed_osd(view, OSD, reweight=command.weight)
-        after = placed(view)
+        after = compute_up_sets(view)
         assert batch.pgs == {pg for pg in after if after[pg] != before[pg]}
         view = replace(view, pgs={id_: replace(view.pgs[id_], up=up, acting=up) for id_, up in after.items()})
         seen.append(len(batch.pgs))

@@ -7,21 +7,22 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import ProposalRefusal, Propose, Turn
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.cost_assessment import with_weighed_disks
+from predrain.actions.core.decision_answers import DrainProposal, ProposalRefusal, StateChange
 from predrain.actions.core.drain_cost import ChanceCurve
+from predrain.actions.core.drain_policy import Mode, Policy
 from predrain.actions.core.forecast_confirmation import ForecastPoint
-from predrain.actions.core.policy import Mode, Policy
 from predrain.actions.core.situation import Context
-from predrain.actions.engine.decide import decide
-from predrain.actions.engine.proposals import name_drain, proposals
-from predrain.actions.engine.withdrawal import explain_withdrawal
-from predrain.actions.guards.belief import AUTOMATIC
-from predrain.actions.placement.what_if import fingerprint
+from predrain.actions.engine.decision import decide_drain_steps
+from predrain.actions.engine.proposals import name_drain, propose_drains
+from predrain.actions.engine.strategies import explain_withdrawal
+from predrain.actions.guards.forecast_guards import AUTOMATIC
+from predrain.actions.placement.what_if import compute_map_fingerprint
 from predrain.data.drain import Drain, DrainState, Intent, Plan
 from predrain.data.ids import OsdId
 from predrain.data.outlook import Outlook, Status
+from predrain.data.plan_refusal import PlanRefusal, PlanRefusalKind
 from tests.actions.made import (
     HOST,
     NOW,
@@ -45,7 +46,7 @@ def proposed(ended: Drain) -> bool:
     view = calm_view()
     outlook = bad_outlook(0)
     context = a_context(view, ended, outlooks={device(0): outlook})
-    return any(isinstance(answer, Propose) for answer in proposals(view, POLICY, context))
+    return any(isinstance(answer, DrainProposal) for answer in propose_drains(view, POLICY, context))
 
 
 def cancelled(days: float, by: str) -> Drain:
@@ -82,7 +83,7 @@ def test_a_disk_that_a_rule_calls_bad_while_its_newest_reading_is_not_is_refused
     status: Status,
 ) -> None:
     view = calm_view()
-    (answer,) = proposals(view, POLICY, a_context(view, outlooks={device(0): held_outlook(status)}))
+    (answer,) = propose_drains(view, POLICY, a_context(view, outlooks={device(0): held_outlook(status)}))
     assert isinstance(answer, ProposalRefusal)
     assert [(one.code, one.numbers) for one in answer.refusals] == [
         ("trust", {"status": status.value, "severity": "bad"})
@@ -96,15 +97,15 @@ def weighed(outlook: Outlook, view: ClusterView | None = None, policy: Policy = 
 
 
 def test_a_bad_disk_whose_drain_does_not_pay_is_refused_with_what_moving_and_waiting_cost() -> None:
-    (answer,) = proposals(calm_view(), POLICY, weighed(bad_outlook(0, **CALM)))
+    (answer,) = propose_drains(calm_view(), POLICY, weighed(bad_outlook(0, **CALM)))
     assert isinstance(answer, ProposalRefusal)
     assert "now costs" in answer.refusals[0].sentence
     assert "A drain does not pay yet." in answer.refusals[0].sentence
 
 
 def test_a_warning_whose_drain_pays_is_proposed_with_the_decision_in_one_line() -> None:
-    (answer,) = proposals(calm_view(), POLICY, weighed(bad_outlook(0, status=Status.WARNING)))
-    assert isinstance(answer, Propose)
+    (answer,) = propose_drains(calm_view(), POLICY, weighed(bad_outlook(0, status=Status.WARNING)))
+    assert isinstance(answer, DrainProposal)
     assert answer.drain.reason.endswith("Moving 60 GB now costs 60; waiting costs 360.")
     assert answer.drain.plan is not None
     assert "moving 60 GB now costs 60; waiting costs 360" in answer.drain.plan.why
@@ -114,23 +115,23 @@ def test_what_a_failure_costs_decides_which_disks_are_proposed() -> None:
     outlook = bad_outlook(0, p_fail_7d=0.01, p_fail_14d=0.02, p_fail_30d=0.05)
     for cost, asked in ((10.0, 1), (30.0, 1)):
         policy = replace(POLICY, failure_cost=cost)
-        answers = proposals(calm_view(), policy, weighed(outlook, policy=policy))
+        answers = propose_drains(calm_view(), policy, weighed(outlook, policy=policy))
         assert len(answers) == asked
-        assert isinstance(answers[0], Propose) == (cost == 30.0)
+        assert isinstance(answers[0], DrainProposal) == (cost == 30.0)
 
 
 def test_an_empty_disk_is_never_proposed_by_its_forecast() -> None:
     view = changed_osd(calm_view(), 0, used_bytes=0)
-    (answer,) = proposals(view, POLICY, weighed(bad_outlook(0), view))
+    (answer,) = propose_drains(view, POLICY, weighed(bad_outlook(0), view))
     assert isinstance(answer, ProposalRefusal)
 
 
 def test_one_reading_is_never_enough_however_strong() -> None:
     sure = bad_outlook(0, p_fail_7d=1.0, p_fail_14d=1.0, p_fail_30d=1.0, readings=1, span_hours=0.0)
-    (answer,) = proposals(calm_view(), POLICY, weighed(sure))
+    (answer,) = propose_drains(calm_view(), POLICY, weighed(sure))
     assert isinstance(answer, ProposalRefusal)
     again = replace(sure, readings=2, span_hours=0.1)
-    assert isinstance(proposals(calm_view(), POLICY, weighed(again))[0], Propose)
+    assert isinstance(propose_drains(calm_view(), POLICY, weighed(again))[0], DrainProposal)
 
 
 def test_a_proposal_by_a_rule_stands_as_long_as_its_disk_is_called_bad() -> None:
@@ -181,6 +182,9 @@ def test_a_drain_that_was_proposed_is_not_begun_by_itself_while_it_does_not_pay(
         assert [drain.state for drain in run.store.drains()] == [DrainState.DRAINING]
 
 
+NO_ROOM = PlanRefusal(PlanRefusalKind.TARGET_TOO_FULL, osd=OsdId(4), percent=86, limit_percent=85)
+
+
 def waiting(view: ClusterView, **changes: object) -> Drain:
     """A person is shown its plan, the one of `view` unless told otherwise, and has not answered yet."""
     drain = a_drain(0, DrainState.PROPOSED)
@@ -191,10 +195,10 @@ def planned_anew(
     view: ClusterView, drain: Drain, *, of: ClusterView | None = None, ago: timedelta = timedelta(0)
 ) -> Plan | None:
     """The plan that the drain has after a look, where it is another one; made `ago` on the map `of` before."""
-    mark = fingerprint(of or view, drain, frozenset())
+    mark = compute_map_fingerprint(of or view, drain, frozenset())
     memory = replace(settled_memory(view), planned={drain.id: (mark, NOW - ago)})
-    answers = decide(view, {}, [drain], ASKING, NOW, memory).answers
-    found = [one.drain for one in answers if isinstance(one, Turn)]
+    answers = decide_drain_steps(view, ASKING, a_context(view, drain, memory=memory)).answers
+    found = [one.drain for one in answers if isinstance(one, StateChange)]
     assert [one.state for one in found] in ([], [DrainState.PROPOSED])
     return found[0].plan if found else None
 
@@ -210,7 +214,7 @@ def test_a_person_is_shown_the_plan_of_the_map_as_it_is_not_of_the_day_on_which_
 
 def test_a_proposal_that_had_no_room_may_be_approved_once_it_has() -> None:
     view = calm_view()
-    drain = waiting(view, refusals=("osd.4 would be 86% full, limit 85%.",))
+    drain = waiting(view, refusals=(NO_ROOM,))
     assert planned_anew(view, drain, ago=timedelta(minutes=5)) is None
     plan = planned_anew(view, drain, ago=timedelta(minutes=11))
     assert plan is not None
@@ -230,7 +234,7 @@ def test_a_plan_in_which_nobody_would_read_a_difference_is_left_as_it_was_shown(
 
 def test_no_plan_is_made_anew_of_statistics_that_are_not_known() -> None:
     view = calm_view()
-    drain = waiting(view, refusals=("osd.4 would be 86% full, limit 85%.",))
+    drain = waiting(view, refusals=(NO_ROOM,))
     unknown = replace(view, statistics_known=False)
     assert planned_anew(unknown, drain, ago=timedelta(hours=7)) is None
 
@@ -241,8 +245,8 @@ def test_of_many_plans_that_are_out_of_date_one_is_made_anew_in_a_look() -> None
     drains = [replace(waiting(before, eta_hours=99.0), id=f"d{number}") for number in range(3)]
     memory = settled_memory(now)
     for look in range(1, 4):
-        decisions = decide(now, {}, drains, ASKING, NOW, memory)
-        made = {one.drain.id: one.drain for one in decisions.answers if isinstance(one, Turn)}
+        decisions = decide_drain_steps(now, ASKING, a_context(now, *drains, memory=memory))
+        made = {one.drain.id: one.drain for one in decisions.answers if isinstance(one, StateChange)}
         assert len(made) == 1
         drains = [made.get(drain.id, drain) for drain in drains]
         memory = replace(memory, planned={**memory.planned, **decisions.planned})
@@ -263,7 +267,7 @@ def test_a_drain_that_is_asked_for_in_the_second_of_one_that_ended_has_an_id_of_
         run.tick()
         made = []
         for _ in range(3):
-            made.append(run.controller.propose("osd.0", "operator", "test", run.cluster.now))
+            made.append(run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now))
             run.controller.requests.reject(made[-1].id, "operator", run.cluster.now)
         assert len({drain.id for drain in made}) == 3
         assert {drain.state for drain in map(run.known, made)} == {DrainState.CANCELLED}

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import PublishLife, WithdrawLife
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import PublishLife, WithdrawLife
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.controller.life_expectancy import (
     AT_ONCE,
     Ledger,
-    Publishing,
-    publishing,
+    LifeExpectancyUpdate,
+    plan_life_expectancy_updates,
     read_ledger,
     write_ledger,
 )
@@ -24,7 +24,7 @@ from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook, Status
 from predrain.data.setting import DeviceLife
 from tests.actions.made import NOW, POLICY, a_drain, bad_outlook, calm_view, device, wide_spec
-from tests.actions.test_copies import Kept
+from tests.actions.test_replication import Kept
 
 S = DrainState
 TODAY = NOW.replace(hour=0)
@@ -37,10 +37,12 @@ def quiet(**changes: object) -> ClusterView:
     return replace(calm_view(), self_heal=False, **changes)  # type: ignore[arg-type]
 
 
-def judged(view: ClusterView, *outlooks: Outlook, ledger: Ledger | None = None, **more: object) -> Publishing:
+def judged(
+    view: ClusterView, *outlooks: Outlook, ledger: Ledger | None = None, **more: object
+) -> LifeExpectancyUpdate:
     by_device = {outlook.device: outlook for outlook in outlooks}
     drains = more.pop("drains", ())
-    return publishing(view, by_device, drains, ledger or {}, POLICY, NOW, **more)  # type: ignore[arg-type]
+    return plan_life_expectancy_updates(view, by_device, drains, ledger or {}, POLICY, NOW, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("status", "span"), [(Status.BAD, BAD), (Status.WARNING, WARNING)])

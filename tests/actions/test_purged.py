@@ -7,15 +7,15 @@ from functools import cache
 
 import pytest
 
-from predrain.actions.cluster.port import Command, CrushReweight, PrimaryAffinity, Reweight, SetUpmap
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Step
-from predrain.actions.core.policy import Mode, Policy
-from predrain.actions.engine.decide import decide
+from predrain.actions.cluster.cluster_port import Command, CrushReweight, PrimaryAffinity, Reweight, SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.decision_answers import Step
+from predrain.actions.core.drain_policy import Mode, Policy
+from predrain.actions.engine.decision import decide_drain_steps
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
-from tests.actions.made import NOW, a_drain, a_plan, changed_osd, settled_memory, tiny_spec, wide_spec
+from tests.actions.made import NOW, a_context, a_drain, a_plan, changed_osd, tiny_spec, wide_spec
 from tests.actions.run import Run, whole
 from tests.settings_by_text import by_setting
 
@@ -76,7 +76,7 @@ def test_no_osd_that_is_gone_ends_a_look_or_is_sent_a_command(
         resume_to = S.DRAINING if state in (S.PAUSED, S.FAILED) else None
         for plan in (drain.plan, None):
             asked = replace(drain, state=state, plan=plan, resume_to=resume_to)
-            answers = decide(view, {}, (asked,), LAX, NOW, settled_memory(view)).answers
+            answers = decide_drain_steps(view, LAX, a_context(view, asked)).answers
             steps = [answer for answer in answers if isinstance(answer, Step)]
             named = {osd for step in steps for command in step.commands for osd in named_by(command)}
             assert gone.isdisjoint(named)
@@ -100,7 +100,7 @@ def test_a_drain_whose_osd_is_purged_before_it_begins_is_held_with_the_reason_an
 ) -> None:
     with Run(SPEC) as run:
         run.tick()
-        held = run.controller.propose("osd.0", "operator", "test", run.cluster.now, intent.value)
+        held = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now, intent)
         run.controller.requests.approve(held.id, "operator", run.cluster.now)
         run.cluster.purge(OsdId(0))
         while not whole(run):

@@ -9,13 +9,13 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import PrimaryAffinity, Reweight
-from predrain.actions.core.policy import Mode, Policy
-from predrain.actions.engine.plan import plan
-from predrain.actions.mechanics.affinity import led
+from predrain.actions.cluster.cluster_port import PrimaryAffinity, Reweight
+from predrain.actions.core.drain_policy import Mode, Policy
+from predrain.actions.engine.plan_building import plan_drain
+from predrain.actions.mechanics.primary_affinity import find_primary_pgs
 from predrain.data.drain import Drain, DrainStands, DrainState, Intent, Mechanic, Move
 from predrain.data.ids import HostName, OsdId
-from predrain.data.slow import Slowness, SlowOsd
+from predrain.data.slow_osd import Slowness, SlowOsd
 from tests.actions.made import a_context, a_drain, bad_outlook, device, ec_spec, wide_spec
 from tests.actions.run import Run, empty, map_of
 
@@ -62,13 +62,13 @@ def quarantined(run: Run, osd: int = 0) -> Drain:
     for _ in range(400):
         slow(run, osd)
         run.tick()
-        if not led(run.cluster.view(), OsdId(osd)) and quarantines(run):
+        if not find_primary_pgs(run.cluster.view(), OsdId(osd)) and quarantines(run):
             return quarantines(run)[-1]
     raise AssertionError(f"it still leads; {[(d.state, d.held_by) for d in quarantines(run)]}")
 
 
 def test_a_slow_osd_stops_leading_pgs_and_no_data_moves(run: Run) -> None:
-    leading = led(run.cluster.view(), OSD)
+    leading = find_primary_pgs(run.cluster.view(), OSD)
     drain = quarantined(run)
     assert len(leading) > 5
     assert run.cluster.view().osds[OSD].primary_affinity == 0.0
@@ -82,11 +82,11 @@ def test_a_slow_osd_stops_leading_pgs_and_no_data_moves(run: Run) -> None:
 
 
 def test_no_step_changes_the_leader_of_more_pgs_than_may_peer(run: Run) -> None:
-    leads = [led(run.cluster.view(), OSD)]
+    leads = [find_primary_pgs(run.cluster.view(), OSD)]
     for _ in range(200):
         slow(run, 0)
         run.tick()
-        leads.append(led(run.cluster.view(), OSD))
+        leads.append(find_primary_pgs(run.cluster.view(), OSD))
         if not leads[-1]:
             break
     assert leads[-1] == frozenset()
@@ -207,7 +207,7 @@ def test_the_process_may_die_between_any_two_steps(run: Run) -> None:
         if number % 3 == 2:
             run.started()
     slow(run, 0)
-    assert not led(run.cluster.view(), OSD)
+    assert not find_primary_pgs(run.cluster.view(), OSD)
     assert len(quarantines(run)) == 1
     for _ in range(200):
         slow(run)
@@ -262,18 +262,20 @@ def test_a_bad_outlook_is_drained_though_a_quarantine_stands(run: Run) -> None:
 def test_only_one_quarantine_of_an_osd_may_stand(run: Run) -> None:
     quarantined(run)
     with pytest.raises(DrainStands):
-        run.controller.propose("osd.0", "operator", "again", run.cluster.now, "quarantine")
+        run.controller.requests.propose("osd.0", "operator", "again", run.cluster.now, Intent.QUARANTINE)
 
 
 @pytest.mark.slow
 def test_a_persons_quarantine_stays_until_a_person_ends_it(run: Run) -> None:
-    drain = run.controller.propose("osd.0", "operator", "noisy neighbour", run.cluster.now, "quarantine")
+    drain = run.controller.requests.propose(
+        "osd.0", "operator", "noisy neighbour", run.cluster.now, Intent.QUARANTINE
+    )
     run.controller.requests.approve(drain.id, "operator", run.cluster.now)
     for _ in range(100):
         slow(run)
         run.tick()
     assert run.known(drain).state is S.DRAINING
-    assert not led(run.cluster.view(), OSD)
+    assert not find_primary_pgs(run.cluster.view(), OSD)
 
 
 @pytest.mark.slow
@@ -311,14 +313,16 @@ def test_a_quarantine_is_no_drain_to_the_other_drains(run: Run) -> None:
 
 
 def _plan_of_sibling(run: Run) -> tuple[Move, ...]:
-    made = plan(run.cluster.view(), a_drain(1), ACT, a_context(run.cluster.view(), *run.store.drains()))
+    made = plan_drain(run.cluster.view(), a_drain(1), ACT, a_context(run.cluster.view(), *run.store.drains()))
     return made.moves
 
 
 def test_the_plan_of_an_erasure_coded_osd_says_what_is_not_spared() -> None:
     with Run(ec_spec(), policy=replace(ACT)) as run:
         run.tick()
-        drain = run.controller.propose("osd.7", "operator", "slow", run.cluster.now, "quarantine")
+        drain = run.controller.requests.propose(
+            "osd.7", "operator", "slow", run.cluster.now, Intent.QUARANTINE
+        )
         assert drain.plan is not None
         assert "its shards are still read" in drain.plan.why
         assert "the primary's role only" in drain.plan.why

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.child import PROGRAM
-from predrain.actions.cluster.port import ClusterUnreachable
-from predrain.actions.cluster.rados import Connection, NotConnected, Rados
+from predrain.actions.cluster.child_process import PROGRAM
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
+from predrain.actions.cluster.rados_connection import Connection, NotConnected, Rados
 from tests.deadlines import idle_seconds
 from tests.processes import ends, freeze_process
 
@@ -244,7 +244,7 @@ def test_a_call_that_gets_no_turn_ends_by_its_deadline(opened: Open) -> None:
 
 def test_a_hanging_child_ends_when_we_do(tmp_path: Path) -> None:
     code = (
-        "import sys, threading, time; from predrain.actions.cluster.rados import Connection, Rados\n"
+        "import sys, threading, time; from predrain.actions.cluster.rados_connection import Connection, Rados\n"
         f"channel = Rados(Connection(interpreter={PLAYED!r}), seconds=600); channel.ask('mon', 'x')\n"
         "threading.Thread(target=lambda: channel.ask('mon', 'hang'), daemon=True).start(); time.sleep(0.3)\n"
         "print(channel._child._process.pid, flush=True); time.sleep(600)"

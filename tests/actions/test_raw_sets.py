@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.actions.crush import raw_sets
-from predrain.actions.crush.choose import FULL_WEIGHT, Chooser, Ints
+from predrain.actions.crush.crush_reweight import with_crush_weight
+from predrain.actions.crush.crush_rules import FULL_WEIGHT, Chooser, Ints
 from predrain.actions.crush.raw_sets import RawSets, compute_raw_sets
-from predrain.actions.crush.reweigh import with_crush_weight
 from tests.actions.made import calm_view
 
 VIEW = calm_view()

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from predrain.actions.cluster.channel import Argument, DaemonReply
+from predrain.actions.cluster.cluster_port import Reweight, SetUpmap
 from predrain.actions.cluster.dumps import ClusterReader
-from predrain.actions.cluster.dumps.questions import QUESTIONS
-from predrain.actions.cluster.port import Reweight, SetUpmap
-from predrain.actions.cluster.recorded import (
+from predrain.actions.cluster.dumps.view_questions import QUESTIONS
+from predrain.actions.cluster.recorded_cluster import (
     ClusterRecording,
     RecordedCluster,
     UnreadableRecording,
-    read,
-    record,
-    write,
+    read_recording,
+    record_cluster_answers,
+    write_recording,
 )
 from predrain.data.ids import OsdId, PgId
 from tests.actions.recordings import CLEAN, SAMPLES, brief, sample
@@ -60,9 +60,9 @@ def channel(recording: ClusterRecording) -> Answering:
 
 def test_what_was_recorded_reads_back_to_the_same_view(tmp_path: Path) -> None:
     live = sample("reef-degraded")
-    made = record(channel(live), AT)  # type: ignore[arg-type]
-    write(made, tmp_path / "a.zip")
-    back = read(tmp_path / "a.zip")
+    made = record_cluster_answers(channel(live), AT)  # type: ignore[arg-type]
+    write_recording(made, tmp_path / "a.zip")
+    back = read_recording(tmp_path / "a.zip")
     assert back.answers.at == AT
     assert back.osdmap == live.osdmap
     view, expected = RecordedCluster(back).view(), ClusterReader().view(live.answers)
@@ -74,7 +74,7 @@ def test_what_was_recorded_reads_back_to_the_same_view(tmp_path: Path) -> None:
 
 def test_a_recording_asks_only_what_reads(tmp_path: Path) -> None:
     asking = channel(sample("tentacle-clean"))
-    record(asking, AT)  # type: ignore[arg-type]
+    record_cluster_answers(asking, AT)  # type: ignore[arg-type]
     assert set(asking.asked) == {f"{one.to}: {one.prefix}" for one in QUESTIONS} | {
         "mon: osd getmap",
         "mgr: config show",
@@ -87,14 +87,16 @@ def test_passwords_in_the_mon_s_config_are_left_out(tmp_path: Path) -> None:
         {"section": "osd", "name": "osd_max_backfills", "value": "4", "mask": ""},
     ]
     live = ClusterRecording(type(CLEAN)(AT, {**CLEAN.raw, "config_dump": json.dumps(rows).encode()}))
-    write(record(channel(live), AT), tmp_path / "a.zip")  # type: ignore[arg-type]
+    write_recording(record_cluster_answers(channel(live), AT), tmp_path / "a.zip")  # type: ignore[arg-type]
     with zipfile.ZipFile(tmp_path / "a.zip") as file:
         assert all(b"hunter2" not in file.read(name) for name in file.namelist())
-    assert RecordedCluster(read(tmp_path / "a.zip")).view().settings == {"osd/osd_max_backfills": "4"}
+    assert RecordedCluster(read_recording(tmp_path / "a.zip")).view().settings == {
+        "osd/osd_max_backfills": "4"
+    }
 
 
 def test_a_folder_of_answers_is_a_recording_too(shared_data: Path) -> None:
-    found = read(shared_data / "recorded" / "reef" / "degraded")
+    found = read_recording(shared_data / "recorded" / "reef" / "degraded")
     assert found.osdmap == sample("reef-degraded").osdmap
     assert RecordedCluster(found).view().pgs == RecordedCluster(sample("reef-degraded")).view().pgs
 
@@ -116,17 +118,17 @@ def test_a_recorded_cluster_refuses_every_command(command: Reweight | SetUpmap) 
 def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, raw: bytes) -> None:
     (tmp_path / "a.zip").write_bytes(raw)
     with pytest.raises(UnreadableRecording, match="predrain cluster record"):
-        read(tmp_path / "a.zip")
+        read_recording(tmp_path / "a.zip")
 
 
 def test_a_path_that_is_not_there_and_a_damaged_member_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableRecording):
-        read(tmp_path / "nowhere.zip")
+        read_recording(tmp_path / "nowhere.zip")
     raw = bytearray((SAMPLES / "reef-degraded.zip").read_bytes())
     raw[3000:3100] = bytes(100)
     (tmp_path / "a.zip").write_bytes(raw)
     with pytest.raises(UnreadableRecording):
-        read(tmp_path / "a.zip")
+        read_recording(tmp_path / "a.zip")
 
 
 @pytest.mark.parametrize("manifest", ["[]", '{"at": "yesterday"}', '{"at": 3}', "{", '{"recording": 2}'])
@@ -134,4 +136,4 @@ def test_a_broken_manifest_or_a_newer_one_is_refused(tmp_path: Path, manifest: s
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         file.writestr("manifest.json", manifest)
     with pytest.raises(UnreadableRecording):
-        read(tmp_path / "a.zip")
+        read_recording(tmp_path / "a.zip")

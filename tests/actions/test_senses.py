@@ -10,15 +10,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from predrain.actions.cluster.channel import Argument, DaemonReply
-from predrain.actions.cluster.latency import LatencySource
-from predrain.actions.cluster.port import ClusterUnreachable
-from predrain.actions.cluster.probing import PROBES, Probes
-from predrain.actions.cluster.senses import Senses, backfills_allowed, busy, from_perf, from_summary
-from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.cluster.latency_observer import (
+    LatencyObserver,
+    backfills_allowed,
+    find_moving_osds,
+    from_perf,
+    from_summary,
+)
+from predrain.actions.cluster.latency_probe import PROBES, Probes
+from predrain.actions.cluster.osd_latency import LatencySource
 from predrain.actions.crush.pool import Pool
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId, PgId
-from predrain.data.reading import LatencySummary
+from predrain.data.latency_windows import LatencySummary
 from tests.actions.made import calm_view, changed_pg, wide_spec
 from tests.actions.run import Run
 
@@ -80,13 +86,13 @@ class OsdsInMemory:
         return self.took(name)
 
 
-def senses(channel: OsdsInMemory, at_work: tuple[OsdId, ...] = ALL) -> Senses:
-    return Senses(channel, POOL, lambda: at_work)  # type: ignore[arg-type]
+def senses(channel: OsdsInMemory, at_work: tuple[OsdId, ...] = ALL) -> LatencyObserver:
+    return LatencyObserver(channel, POOL, lambda: at_work)  # type: ignore[arg-type]
 
 
 def test_a_look_probes_a_few_osds_those_that_move_data_first_and_the_rest_in_turn() -> None:
     probes = Probes(OsdsInMemory(), POOL)  # type: ignore[arg-type]
-    looks = [{sample.osd for sample in probes.take(pooled(), ALL[:3], ALL[:9], NOW)} for _ in range(4)]
+    looks = [{sample.osd for sample in probes.probe_osds(pooled(), ALL[:3], ALL[:9], NOW)} for _ in range(4)]
     for osds in looks:
         assert len(osds) == PROBES
         assert osds >= set(ALL[:3])
@@ -96,7 +102,9 @@ def test_a_look_probes_a_few_osds_those_that_move_data_first_and_the_rest_in_tur
 
 def test_many_osds_that_move_data_leave_a_probe_for_the_others() -> None:
     probes = Probes(OsdsInMemory(), POOL)  # type: ignore[arg-type]
-    looks = [{sample.osd for sample in probes.take(pooled(), ALL[:10], ALL[:11], NOW)} for _ in range(3)]
+    looks = [
+        {sample.osd for sample in probes.probe_osds(pooled(), ALL[:10], ALL[:11], NOW)} for _ in range(3)
+    ]
     assert all({10, 11} <= osds for osds in looks)
     assert set().union(*looks) == set(ALL)
 
@@ -108,33 +116,35 @@ def test_an_osd_that_did_not_answer_a_probe_is_left_alone_for_ten_minutes() -> N
     channel = OsdsInMemory(trouble=silent)
     probes = Probes(channel, POOL)  # type: ignore[arg-type]
     for look in range(3):
-        assert not probes.take(pooled(), (), ALL, NOW + timedelta(seconds=10 * look))
+        assert not probes.probe_osds(pooled(), (), ALL, NOW + timedelta(seconds=10 * look))
     assert len(set(channel.asked)) == len(channel.asked) == 3
     channel.trouble = lambda _: None
     found = [
-        sample for _ in range(3) for sample in probes.take(pooled(), (), ALL, NOW + timedelta(minutes=5))
+        sample
+        for _ in range(3)
+        for sample in probes.probe_osds(pooled(), (), ALL, NOW + timedelta(minutes=5))
     ]
     assert {sample.osd for sample in found} == set(ALL[3:])
-    again = probes.take(pooled(), (), ALL, NOW + timedelta(minutes=11))
+    again = probes.probe_osds(pooled(), (), ALL, NOW + timedelta(minutes=11))
     assert {sample.osd for sample in again} >= set(ALL[:3])
 
 
 def test_slow_probes_leave_the_rest_to_the_next_look() -> None:
     channel = OsdsInMemory(took=lambda _: 1.2)
-    samples = Probes(channel, POOL).take(pooled(), (), ALL, NOW)  # type: ignore[arg-type]
+    samples = Probes(channel, POOL).probe_osds(pooled(), (), ALL, NOW)  # type: ignore[arg-type]
     assert [sample.ms for sample in samples] == [1200.0]
 
 
 def test_an_osd_whose_pg_serves_nobody_is_not_probed() -> None:
     channel = OsdsInMemory()
-    assert not Probes(channel, POOL).take(pooled("peering"), (), ALL, NOW)  # type: ignore[arg-type]
-    assert not Probes(channel, "another").take(pooled(), (), ALL, NOW)  # type: ignore[arg-type]
+    assert not Probes(channel, POOL).probe_osds(pooled("peering"), (), ALL, NOW)  # type: ignore[arg-type]
+    assert not Probes(channel, "another").probe_osds(pooled(), (), ALL, NOW)  # type: ignore[arg-type]
     assert channel.asked == []
 
 
 def test_reservations_of_the_osds_at_work_are_read() -> None:
     channel = OsdsInMemory()
-    seen = senses(channel, (OsdId(2), OsdId(5))).onto(pooled(), NOW)
+    seen = senses(channel, (OsdId(2), OsdId(5))).add_to_view(pooled(), NOW)
     assert dict(seen.backfills_in_force) == {2: 1, 5: 1}
 
 
@@ -142,9 +152,9 @@ def test_a_key_that_may_not_is_refused_once_in_ten_minutes() -> None:
     channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = senses(channel)
     for look in range(3):
-        assert not asks.onto(pooled(), NOW + timedelta(seconds=10 * look)).backfills_in_force
+        assert not asks.add_to_view(pooled(), NOW + timedelta(seconds=10 * look)).backfills_in_force
     assert [to for to in channel.asked if to.startswith("osd.")] == ["osd.0"]
-    asks.onto(pooled(), NOW + timedelta(minutes=10))
+    asks.add_to_view(pooled(), NOW + timedelta(minutes=10))
     assert [to for to in channel.asked if to.startswith("osd.")] == ["osd.0", "osd.0"]
 
 
@@ -154,26 +164,26 @@ def test_an_osd_that_does_not_answer_is_unknown_and_does_not_stop_the_look() -> 
             raise ClusterUnreachable("no answer")
 
     asks = senses(OsdsInMemory(trouble=silent), ALL[:4])
-    seen = asks.onto(pooled(), NOW)
+    seen = asks.add_to_view(pooled(), NOW)
     assert dict(seen.backfills_in_force) == {0: 1}
     assert seen.slowest_ms
-    later = asks.onto(pooled(), NOW + timedelta(seconds=10))
+    later = asks.add_to_view(pooled(), NOW + timedelta(seconds=10))
     assert OsdId(1) not in later.backfills_in_force
 
 
 def test_what_was_read_two_minutes_ago_is_not_in_force_any_more() -> None:
     channel = OsdsInMemory()
     asks = senses(channel, ALL[:2])
-    asks.onto(pooled(), NOW)
+    asks.add_to_view(pooled(), NOW)
     channel.reservations = lambda _: DaemonReply(-110, b"", "timed out")
-    assert not asks.onto(pooled(), NOW + timedelta(seconds=10)).backfills_in_force
+    assert not asks.add_to_view(pooled(), NOW + timedelta(seconds=10)).backfills_in_force
 
 
 def test_answers_that_make_no_sense_are_unknown() -> None:
     for raw in (b"", b"{}", b'{"local_reservations": {"max_allowed": "many"}}', b"\xff" * 9, b"[" * 5000):
         assert backfills_allowed(raw) is None
     channel = OsdsInMemory(reservations=lambda _: DaemonReply(0, b"inf", ""))
-    assert not senses(channel).onto(pooled(), NOW).backfills_in_force
+    assert not senses(channel).add_to_view(pooled(), NOW).backfills_in_force
 
 
 def test_osd_perf_of_0_is_no_data() -> None:
@@ -199,13 +209,13 @@ def test_a_summary_of_few_operations_says_nothing() -> None:
 
 def test_what_hosts_counted_gives_a_usual_hour_at_the_first_look() -> None:
     counted = [a_summary(NOW - timedelta(seconds=15 * n), 30.0 if n < 5 else 10.0) for n in range(240, 0, -1)]
-    asks = Senses(
+    asks = LatencyObserver(
         OsdsInMemory(perf={0: 10, 1: 10}),  # type: ignore[arg-type]
         POOL,
         lambda: [OsdId(0)],
         lambda _, since: [one for one in counted if one.window_start >= since],
     )
-    assert dict(asks.onto(pooled(), NOW).latency_ratio) == {0: 3.0}
+    assert dict(asks.add_to_view(pooled(), NOW).latency_ratio) == {0: 3.0}
 
 
 def test_windows_of_a_minute_are_a_signal_though_they_come_late() -> None:
@@ -213,17 +223,17 @@ def test_windows_of_a_minute_are_a_signal_though_they_come_late() -> None:
         replace(a_summary(NOW - timedelta(seconds=60 * n), 30.0 if n < 5 else 10.0), window_seconds=60.0)
         for n in range(60, 0, -1)
     ]
-    asks = Senses(
+    asks = LatencyObserver(
         OsdsInMemory(),  # type: ignore[arg-type]
         POOL,
         lambda: [OsdId(0)],
         lambda _, since: [one for one in counted if one.window_start >= since],
     )
-    assert dict(asks.onto(pooled(), NOW + timedelta(seconds=45)).latency_ratio)[OsdId(0)] == 3.0
+    assert dict(asks.add_to_view(pooled(), NOW + timedelta(seconds=45)).latency_ratio)[OsdId(0)] == 3.0
     late = replace(a_summary(NOW, 10.0), window_seconds=60.0)
-    asks.onto(pooled(), NOW + timedelta(seconds=100))
+    asks.add_to_view(pooled(), NOW + timedelta(seconds=100))
     counted += [late, replace(late, window_start=NOW + timedelta(seconds=60))]
-    ratio = asks.onto(pooled(), NOW + timedelta(seconds=150)).latency_ratio
+    ratio = asks.add_to_view(pooled(), NOW + timedelta(seconds=150)).latency_ratio
     assert dict(ratio)[OsdId(0)] == 1.0
 
 
@@ -232,59 +242,59 @@ def test_what_a_host_counted_while_its_osd_recovered_does_not_become_usual() -> 
     moved = [
         replace(a_summary(NOW - timedelta(seconds=15 * n), 30.0), recovering=True) for n in range(120, 0, -1)
     ]
-    asks = Senses(OsdsInMemory(), POOL, lambda: [OsdId(0)], lambda *_: [*rested, *moved])  # type: ignore[arg-type]
-    assert dict(asks.onto(pooled(), NOW).latency_ratio) == {0: 3.0}
+    asks = LatencyObserver(OsdsInMemory(), POOL, lambda: [OsdId(0)], lambda *_: [*rested, *moved])  # type: ignore[arg-type]
+    assert dict(asks.add_to_view(pooled(), NOW).latency_ratio) == {0: 3.0}
 
 
-def told_by_host(*backfills: tuple[datetime, int | None], channel: OsdsInMemory) -> Senses:
+def told_by_host(*backfills: tuple[datetime, int | None], channel: OsdsInMemory) -> LatencyObserver:
     """Senses of osd.0, of which the host told at these moments."""
     told = [replace(a_summary(at - timedelta(seconds=15), 9.0), backfills_max=n) for at, n in backfills]
-    return Senses(channel, POOL, lambda: [OsdId(0)], lambda *_: told)  # type: ignore[arg-type]
+    return LatencyObserver(channel, POOL, lambda: [OsdId(0)], lambda *_: told)  # type: ignore[arg-type]
 
 
 def test_reservations_that_a_host_told_of_late_are_in_force_and_the_osd_is_not_asked() -> None:
     channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW - timedelta(seconds=90), 6), (NOW - timedelta(seconds=30), 1), channel=channel)
-    assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
+    assert dict(asks.add_to_view(pooled(), NOW).backfills_in_force) == {0: 1}
     assert not [to for to in channel.asked if to.startswith("osd.")]
-    assert dict(asks.onto(pooled(), NOW + timedelta(seconds=90)).backfills_in_force) == {0: 1}
+    assert dict(asks.add_to_view(pooled(), NOW + timedelta(seconds=90)).backfills_in_force) == {0: 1}
 
 
 def test_what_a_host_told_more_than_two_minutes_ago_is_asked_of_the_osd() -> None:
     channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW - timedelta(seconds=121), 1), channel=channel)
-    assert not asks.onto(pooled(), NOW).backfills_in_force
+    assert not asks.add_to_view(pooled(), NOW).backfills_in_force
     assert "osd.0" in channel.asked
     channel.reservations = OsdsInMemory().reservations
     asks = told_by_host((NOW - timedelta(seconds=121), 6), channel=channel)
-    assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
+    assert dict(asks.add_to_view(pooled(), NOW).backfills_in_force) == {0: 1}
 
 
 def test_an_osd_that_said_otherwise_since_its_host_told_wins() -> None:
     told: list[LatencySummary] = []
     channel = OsdsInMemory()
-    asks = Senses(channel, POOL, lambda: [OsdId(0)], lambda *_: told)  # type: ignore[arg-type]
-    assert dict(asks.onto(pooled(), NOW).backfills_in_force) == {0: 1}
+    asks = LatencyObserver(channel, POOL, lambda: [OsdId(0)], lambda *_: told)  # type: ignore[arg-type]
+    assert dict(asks.add_to_view(pooled(), NOW).backfills_in_force) == {0: 1}
     told.append(replace(a_summary(NOW - timedelta(seconds=60), 9.0), backfills_max=6))
     channel.reservations = lambda _: DaemonReply(0, b'{"local_reservations": {"max_allowed": 2}}', "")
-    assert dict(asks.onto(pooled(), NOW + timedelta(seconds=10)).backfills_in_force) == {0: 2}
+    assert dict(asks.add_to_view(pooled(), NOW + timedelta(seconds=10)).backfills_in_force) == {0: 2}
     told.append(replace(a_summary(NOW, 9.0), backfills_max=6))
-    assert dict(asks.onto(pooled(), NOW + timedelta(seconds=20)).backfills_in_force) == {0: 6}
+    assert dict(asks.add_to_view(pooled(), NOW + timedelta(seconds=20)).backfills_in_force) == {0: 6}
 
 
 def test_a_host_that_does_not_know_or_speaks_of_the_future_leaves_reservations_unverified() -> None:
     channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW, None), (NOW + timedelta(seconds=60), 1), channel=channel)
-    assert not asks.onto(pooled(), NOW).backfills_in_force
+    assert not asks.add_to_view(pooled(), NOW).backfills_in_force
 
 
 def test_osds_that_give_or_take_a_pg_are_busy() -> None:
     view = calm_view()
-    assert busy(view) == frozenset()
+    assert find_moving_osds(view) == frozenset()
     pg = view.pgs[PgId("1.0")]
     other = next(osd for osd in ALL if osd not in pg.up)
     moving = changed_pg(view, pg.id, up=(other, *pg.up[1:]))
-    assert busy(moving) == {other, *pg.up}
+    assert find_moving_osds(moving) == {other, *pg.up}
 
 
 @pytest.mark.slow
@@ -312,7 +322,11 @@ def test_what_a_host_counts_of_the_osds_of_another_host_is_no_signal() -> None:
     own = [replace(a_summary(at, 10.0), host=HostName("stor-0")) for at in times]
     forged = [replace(a_summary(at, 90.0), host=HostName("stor-1"), backfills_max=9) for at in times[-5:]]
     channel = OsdsInMemory()
-    honest = Senses(channel, "predrain", lambda: ALL, lambda osd, _: own if osd == 0 else ())
-    fooled = Senses(channel, "predrain", lambda: ALL, lambda osd, _: [*own, *forged] if osd == 0 else ())
-    assert fooled.onto(view, NOW).latency_ratio == honest.onto(view, NOW).latency_ratio
-    assert fooled.onto(view, NOW).backfills_in_force == honest.onto(view, NOW).backfills_in_force
+    honest = LatencyObserver(channel, "predrain", lambda: ALL, lambda osd, _: own if osd == 0 else ())
+    fooled = LatencyObserver(
+        channel, "predrain", lambda: ALL, lambda osd, _: [*own, *forged] if osd == 0 else ()
+    )
+    assert fooled.add_to_view(view, NOW).latency_ratio == honest.add_to_view(view, NOW).latency_ratio
+    assert (
+        fooled.add_to_view(view, NOW).backfills_in_force == honest.add_to_view(view, NOW).backfills_in_force
+    )

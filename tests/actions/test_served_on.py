@@ -9,15 +9,15 @@ from typing import cast
 import pytest
 
 from predrain.actions.cluster.channel import CommandChannel, DaemonReply
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.capacity import room
-from predrain.actions.core.in_flight import allowance
-from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.mechanics import override, weight
-from predrain.actions.mechanics.batch import in_turn, serving
-from predrain.actions.mechanics.walk import next_pins
+from predrain.actions.cluster.cluster_port import CrushReweight, RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.core.capacity import compute_osd_capacity
+from predrain.actions.core.in_flight import compute_allowance
+from predrain.actions.crush.crush_map import ITEM_NONE
+from predrain.actions.mechanics import crush_weight_ladder, override_reweight
+from predrain.actions.mechanics.drain_steps import next_pins
+from predrain.actions.mechanics.step_batch import choose_pg_temp_members, in_turn
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import (
@@ -39,7 +39,12 @@ def test_a_walks_pin_names_who_serves_now() -> None:
     drain = replace(drain, plan=a_plan(view, drain))
     context = a_context(view, drain)
     batch = next_pins(
-        view, drain, OsdId(0), context, allowance(context, POLICY, room(context.survey, POLICY)), 3
+        view,
+        drain,
+        OsdId(0),
+        context,
+        compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY)),
+        3,
     )
     pins = [command for command in batch.commands if isinstance(command, SetUpmap)]
     assert len(pins) == len(batch.commands) == 3
@@ -73,10 +78,10 @@ def test_a_ladder_names_who_serves_each_pg_that_its_rung_moves() -> None:
     view = calm_view()
     context = a_context(view, a_drain())
     for rung in (
-        lambda allowed: override.next_rung(view, OsdId(0), allowed, 3),
-        lambda allowed: weight.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True),
+        lambda allowed: override_reweight.next_rung(view, OsdId(0), allowed, 3),
+        lambda allowed: crush_weight_ladder.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True),
     ):
-        batch = rung(allowance(context, POLICY, room(context.survey, POLICY)))
+        batch = rung(compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY)))
         (command,) = batch.commands
         assert isinstance(command, Reweight | CrushReweight)
         assert batch.pgs
@@ -89,8 +94,8 @@ def test_shards_that_a_ladder_moves_are_not_named_to_a_release_that_may_reorder_
     for release, told in (("reef", True), ("tentacle", False)):
         of_release = replace(view, release=release)
         context = a_context(of_release, a_drain())
-        allowed = allowance(context, POLICY, room(context.survey, POLICY))
-        (command,) = override.next_rung(of_release, OsdId(0), allowed, 3).commands
+        allowed = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
+        (command,) = override_reweight.next_rung(of_release, OsdId(0), allowed, 3).commands
         assert isinstance(command, Reweight)
         shards = {pg for pg, _ in command.acting if of_release.pools[of_release.pgs[pg].pool].erasure}
         assert bool(shards) is told
@@ -114,9 +119,9 @@ def test_a_pg_that_is_not_at_rest_chooses_who_serves_it_by_itself(
     spoiled: Callable[[ClusterView], ClusterView],
 ) -> None:
     view = calm_view()
-    assert serving(view, view.pgs[PG], view.pgs[PG].up) == view.pgs[PG].acting
+    assert choose_pg_temp_members(view, view.pgs[PG], view.pgs[PG].up) == view.pgs[PG].acting
     ill = spoiled(view)
-    assert serving(ill, ill.pgs[PG], view.pgs[PG].up) == ()
+    assert choose_pg_temp_members(ill, ill.pgs[PG], view.pgs[PG].up) == ()
 
 
 def test_shards_are_not_named_to_a_release_that_may_reorder_them() -> None:
@@ -124,9 +129,9 @@ def test_shards_are_not_named_to_a_release_that_may_reorder_them() -> None:
     view = SimulatedCluster(ec_spec(), 1).view()
     shard = next(pg for pg in view.pgs.values() if view.pools[pg.pool].erasure)
     going = (ITEM_NONE, *shard.up[1:])
-    assert serving(replace(view, release="reef"), shard, going) == shard.acting
-    assert serving(replace(view, release="tentacle"), shard, going) == ()
-    assert serving(replace(view, release="umbrella"), shard, going) == ()
+    assert choose_pg_temp_members(replace(view, release="reef"), shard, going) == shard.acting
+    assert choose_pg_temp_members(replace(view, release="tentacle"), shard, going) == ()
+    assert choose_pg_temp_members(replace(view, release="umbrella"), shard, going) == ()
 
 
 @pytest.mark.parametrize("kind", [Reweight, CrushReweight])
@@ -136,19 +141,19 @@ def test_pgs_that_a_weight_moves_peer_for_one_round_of_the_mon_where_it_is_told_
     worst = {}
     for told in (False, True):
         cluster = SimulatedCluster(tiny_spec(), 1)
-        cluster.client()
+        cluster.take_client_load()
         view = cluster.view()
         context = a_context(view, a_drain())
-        allowed = allowance(context, POLICY, room(context.survey, POLICY))
+        allowed = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
         (command,) = (
-            override.next_rung(view, OsdId(0), allowed, 3).commands
+            override_reweight.next_rung(view, OsdId(0), allowed, 3).commands
             if kind is Reweight
-            else weight.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True).commands
+            else crush_weight_ladder.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True).commands
         )
         assert isinstance(command, kind)
         cluster.apply(command if told else replace(command, acting=()))
         cluster.advance(3)
-        worst[told] = cluster.client().worst_ms
+        worst[told] = cluster.take_client_load().worst_ms
     assert worst[True] <= 1100 < worst[False]
 
 
@@ -159,7 +164,7 @@ def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_n
     worst = {}
     for told in (False, True):
         cluster = SimulatedCluster(tiny_spec(), 1)
-        cluster.client()
+        cluster.take_client_load()
         for pg in list(view.pgs.values())[:12]:
             hosts = {view.osds[OsdId(osd)].host for osd in pg.up}
             target = next(osd for osd in view.osds.values() if osd.host not in hosts)
@@ -167,7 +172,7 @@ def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_n
             told_to = in_turn(pg.acting, up) if told else ()
             cluster.apply(SetUpmap(pg.id, ((pg.up[place], int(target.id)),), told_to))
             cluster.advance(3)
-        worst[told] = cluster.client().worst_ms
+        worst[told] = cluster.take_client_load().worst_ms
     assert worst[True] <= 1100 < worst[False]
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Propose
-from predrain.actions.core.priority import exposure, most_endangered_first, p_fail_30d, riskiest_first
-from predrain.actions.engine.plan import plan
-from predrain.actions.engine.proposals import proposals, target_of
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.decision_answers import DrainProposal
+from predrain.actions.core.priority import (
+    count_exposed_pgs,
+    most_endangered_first,
+    p_fail_30d,
+    riskiest_first,
+)
+from predrain.actions.engine.plan_building import plan_drain
+from predrain.actions.engine.proposals import propose_drains, target_of
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import GRID_DAYS
@@ -42,8 +47,8 @@ def test_the_device_is_a_target_by_its_name_and_means_all_its_osds() -> None:
 def test_a_bad_flash_device_is_proposed_as_one_drain_and_every_osd_on_it_is_at_risk() -> None:
     view = with_flash()
     outlooks = {NVME: bad_outlook(0, device=NVME)}
-    answers = proposals(view, POLICY, a_context(view, outlooks=outlooks))
-    (made,) = [answer.drain for answer in answers if isinstance(answer, Propose)]
+    answers = propose_drains(view, POLICY, a_context(view, outlooks=outlooks))
+    (made,) = [answer.drain for answer in answers if isinstance(answer, DrainProposal)]
     assert made.device == NVME
     assert set(made.osds) == {OsdId(0), OsdId(1), OsdId(2)}
     assert p_fail_30d(view, OsdId(1), outlooks) > 0.6
@@ -55,7 +60,7 @@ def test_the_plan_says_how_long_it_takes_and_how_likely_the_device_lives_that_lo
     drain = replace(a_drain(), device=NVME, osds=(OsdId(0),))
     curve = tuple(max(0.0, 1.0 - day / 10) for day in GRID_DAYS)
     context = a_context(view, drain, outlooks={NVME: bad_outlook(0, device=NVME, survival=curve)})
-    made = plan(view, drain, POLICY, context)
+    made = plan_drain(view, drain, POLICY, context)
     assert made.survives is not None
     assert made.eta_hours is not None
     assert abs(made.survives - (1 - made.eta_hours / 24 / 10)) < 1e-6
@@ -67,7 +72,7 @@ def test_no_plan_calls_it_certain_that_a_device_lives_on() -> None:
     drain = replace(a_drain(), device=NVME, osds=(OsdId(0),))
     curve = tuple(1.0 - day / 100_000 for day in GRID_DAYS)
     context = a_context(view, drain, outlooks={NVME: bad_outlook(0, device=NVME, survival=curve)})
-    assert plan(view, drain, POLICY, context).why.endswith("outlives with a chance of over 99.9%")
+    assert plan_drain(view, drain, POLICY, context).why.endswith("outlives with a chance of over 99.9%")
 
 
 def test_the_osd_whose_pgs_share_another_suspect_is_emptied_first() -> None:
@@ -94,7 +99,7 @@ def test_drains_whose_pgs_hold_two_suspects_go_before_others_however_late_they_c
         or osd not in (one, two)
     )
     drains = [drain_of(lone, 0), drain_of(one, 5), drain_of(two, 6)]
-    shared = exposure(view, drains, {})
+    shared = count_exposed_pgs(view, drains, {})
     assert shared[drains[1].id] >= 1
     ordered = most_endangered_first(view, drains, {}, POLICY)
     ranks = [shared[drain.id] > 0 for drain in ordered]
@@ -103,4 +108,4 @@ def test_drains_whose_pgs_hold_two_suspects_go_before_others_however_late_they_c
 
 def test_a_lone_drain_endangers_nobody() -> None:
     view = calm_view()
-    assert exposure(view, [a_drain(0)], {}) == {a_drain(0).id: 0}
+    assert count_exposed_pgs(view, [a_drain(0)], {}) == {a_drain(0).id: 0}

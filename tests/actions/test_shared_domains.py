@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.map import CrushRule, RuleStep
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush.crush_map import CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
-from predrain.actions.placement.failure_domains import domains
+from predrain.actions.placement.failure_domains import find_failure_domains
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.simulator.cluster_spec import ClusterSpec
 from predrain.data.drain import DrainState, Mechanic
 from tests.actions.made import a_drain, a_plan, changed_osd, ec_spec, wide_spec
 from tests.actions.run import Run
@@ -50,8 +50,8 @@ def on_hosts(view: ClusterView, up: tuple[int, ...]) -> dict[str, int]:
 @pytest.mark.parametrize("rule", _SHARDS)
 def test_two_shards_a_host_are_legal_and_their_disk_is_drained(rule: str) -> None:
     view = SimulatedCluster(spec(rule), 1).view()
-    region = domains(view.crush, view.pools[1])
-    assert all(region.legal(pg.up) for pg in view.pgs.values())
+    region = find_failure_domains(view.crush, view.pools[1])
+    assert all(region.is_legal(pg.up) for pg in view.pgs.values())
     made = a_plan(view, a_drain())
     assert made.mechanic is Mechanic.UPMAP_WALK
     assert {move.pg for move in made.moves} == {pg.id for pg in view.pgs.values() if 0 in pg.up}
@@ -59,12 +59,12 @@ def test_two_shards_a_host_are_legal_and_their_disk_is_drained(rule: str) -> Non
 
 
 def test_a_third_shard_on_a_host_a_fourth_host_an_osd_twice_and_a_hole_are_not_legal() -> None:
-    region = domains(calm().crush, calm().pools[1])
-    assert region.legal((0, 1, 4, 5, 8, 9))
-    assert not region.legal((0, 1, 2, 5, 8, 9))
-    assert not region.legal((0, 1, 4, 5, 8, 12))
-    assert not region.legal((0, 0, 4, 5, 8, 9))
-    assert not region.legal((0, 1, 4, 5, 8, 0x7FFFFFFF))
+    region = find_failure_domains(calm().crush, calm().pools[1])
+    assert region.is_legal((0, 1, 4, 5, 8, 9))
+    assert not region.is_legal((0, 1, 2, 5, 8, 9))
+    assert not region.is_legal((0, 1, 4, 5, 8, 12))
+    assert not region.is_legal((0, 0, 4, 5, 8, 9))
+    assert not region.is_legal((0, 1, 4, 5, 8, 0x7FFFFFFF))
 
 
 @cache
@@ -75,13 +75,13 @@ def calm() -> ClusterView:
 @given(st.sampled_from([pg.up for pg in calm().pgs.values()]), st.integers(0, 5))
 @settings(deadline=None)
 def test_what_may_come_instead_is_what_is_legal(members: tuple[int, ...], at: int) -> None:
-    region = domains(calm().crush, calm().pools[1])
+    region = find_failure_domains(calm().crush, calm().pools[1])
     able = {
         osd
         for osd in range(16)
-        if osd not in members and region.legal((*members[:at], osd, *members[at + 1 :]))
+        if osd not in members and region.is_legal((*members[:at], osd, *members[at + 1 :]))
     }
-    assert set(region.instead(members, members[at])) == able
+    assert set(region.list_substitutes(members, members[at])) == able
     assert len(able) == 2
 
 
@@ -122,18 +122,18 @@ def copies_over(size: int, *steps: RuleStep) -> tuple[ClusterView, Pool]:
 @pytest.mark.parametrize("num", [0, 3, -1])
 def test_one_copy_a_host_is_as_it_was(num: int) -> None:
     view, pool = copies_over(4 if num < 0 else 3, RuleStep("chooseleaf_firstn", num=num, type="host"))
-    region = domains(view.crush, pool)
+    region = find_failure_domains(view.crush, pool)
     assert (region.share, region.spread) == (1, pool.size)
-    assert region.legal((0, 2, 4))
-    assert not region.legal((0, 1, 4))
+    assert region.is_legal((0, 2, 4))
+    assert not region.is_legal((0, 1, 4))
 
 
 def test_hosts_in_racks_keep_one_copy_a_host_and_their_rack() -> None:
     racks = RuleStep("choose_firstn", num=2, type="rack")
     view, pool = copies_over(4, racks, RuleStep("chooseleaf_firstn", num=2, type="host"))
-    region = domains(view.crush, pool)
+    region = find_failure_domains(view.crush, pool)
     made = a_plan(view, a_drain())
-    assert all(region.legal(pg.up) for pg in view.pgs.values())
+    assert all(region.is_legal(pg.up) for pg in view.pgs.values())
     assert region.share == 1
     assert made.moves
     assert {view.osds[move.target].rack for move in made.moves} == {view.osds[made.moves[0].source].rack}

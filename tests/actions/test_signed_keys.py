@@ -9,22 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.ceph_mgr.predrain.signing import NotVerified, SignatureFault, sign_text, verify_text
-from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.ceph_mgr.predrain.text_signing import (
+    NotVerified,
+    SignatureFault,
+    sign_text,
+    verify_text,
+)
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
 from predrain.actions.cluster.signed_keys import (
-    ListChanged,
+    ConfirmedTextsChanged,
     NoSigningKey,
     SignedKeys,
     Unverified,
     compute_digest,
 )
-from predrain.actions.controller.replication import Copies, name_of, written
+from predrain.actions.controller.replication import DrainReplication, encode_drain_copy, name_of
 from predrain.data.drain import DrainState
-from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
 from tests.actions.made import NOW, wide_spec
-from tests.actions.made_keep import SIGNING_KEY, KeepInMemory
+from tests.actions.made_config_keys import SIGNING_KEY, KeepInMemory
 from tests.actions.run import whole
-from tests.actions.test_copies import Kept, whole_drain
+from tests.actions.test_replication import Kept, whole_drain
 from tests.settings_by_text import by_setting
 
 NAMES = st.text(min_size=1, max_size=30)
@@ -135,7 +140,7 @@ def test_a_person_signs_exactly_the_list_that_was_shown_and_never_a_request() ->
     assert [(one.name, one.is_adoptable) for one in listed] == [("requests/5", False), ("steps", True)]
     digest = compute_digest(one for one in listed if one.is_adoptable)
     keep.texts["steps"] = "6 two"
-    with pytest.raises(ListChanged):
+    with pytest.raises(ConfirmedTextsChanged):
         keep.signed.adopt(digest)
     assert keep.texts["steps"] == "6 two"
     keep.texts["steps"] = "5 one"
@@ -166,9 +171,9 @@ def test_a_forged_drain_of_a_higher_revision_moves_nothing_until_it_is_removed(
     name = name_of(forged)
     good = run.keep.texts.get(name)
     run.keep.texts[name] = {
-        SignatureFault.UNSIGNED: written(forged),
-        SignatureFault.OTHER_KEY: sign_text(OTHER_KEY, name, written(forged)),
-        SignatureFault.WRONG: sign_text(SIGNING_KEY, "drain/osd.77", written(forged)),
+        SignatureFault.UNSIGNED: encode_drain_copy(forged),
+        SignatureFault.OTHER_KEY: sign_text(OTHER_KEY, name, encode_drain_copy(forged)),
+        SignatureFault.WRONG: sign_text(SIGNING_KEY, "drain/osd.77", encode_drain_copy(forged)),
     }[fault]
     put, sent = run.keep.texts[name], len(run.watched.commands)
     run.started()
@@ -249,7 +254,7 @@ def test_a_step_counter_that_went_back_holds_and_a_counter_that_is_gone_is_count
     for _ in range(4):
         assert "step counter predrain/steps says 0" in run.tick().trouble
     with pytest.raises(ClusterUnreachable):
-        Copies(run.store, old).mirror(NOW)
+        DrainReplication(run.store, old).mirror(NOW)
     assert len(run.watched.commands) == sent
     del run.keep.texts["steps"]
     assert run.tick().trouble == ""
@@ -262,5 +267,5 @@ def test_two_controllers_with_different_keys_hold_and_say_which_file_to_share() 
     keep, store = KeepInMemory(), SqliteStore(MEMORY)
     keep.signed.write("steps", "5 one")
     with pytest.raises(Unverified, match="give all controllers the same file as `signing_key` of"):
-        Copies(store, SignedKeys(keep, OTHER_KEY)).mirror(NOW)
+        DrainReplication(store, SignedKeys(keep, OTHER_KEY)).mirror(NOW)
     store.close()

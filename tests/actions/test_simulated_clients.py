@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.actions.cluster.port import Reweight, SetUpmap
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_port import Reweight, SetUpmap
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.simulator import ClientLoad, ClusterSpec, SimulatedCluster
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.ids import OsdId
 
 SUSPECT = OsdId(17)
@@ -15,7 +15,7 @@ SUSPECT = OsdId(17)
 
 @pytest.fixture(scope="module")
 def spec() -> ClusterSpec:
-    return world("cisco", 1)
+    return build_world("cisco", 1)
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def cisco(spec: ClusterSpec) -> SimulatedCluster:
 
 def after(cluster: SimulatedCluster, seconds: float) -> ClientLoad:
     """The load over the next stretch alone."""
-    cluster.client()
+    cluster.take_client_load()
     cluster.advance(seconds)
-    return cluster.client()
+    return cluster.take_client_load()
 
 
 def test_at_rest_clients_get_what_they_ask_at_a_few_milliseconds(cisco: SimulatedCluster) -> None:
@@ -48,10 +48,10 @@ def test_recovery_after_a_death_takes_about_a_tenth_of_the_clients_iops(cisco: S
 
 
 def test_the_moment_of_death_stalls_the_ops_on_the_pgs_that_peer(cisco: SimulatedCluster) -> None:
-    cisco.client()
+    cisco.take_client_load()
     cisco.fail_osd(SUSPECT)
     cisco.advance(3)
-    load = cisco.client()
+    load = cisco.take_client_load()
     assert load.served_iops < 0.9 * load.offered_iops
     assert 500 < load.worst_ms < 2500
     assert load.slow_ops > 10
@@ -64,17 +64,17 @@ def test_out_in_one_step_stalls_more_ops_at_once_than_a_walk_of_three_pgs(
     view = cisco.view()
     weights = {osd.id: osd.reweight for osd in view.osds.values()}
     mine = [pg for pg in view.pgs.values() if SUSPECT in pg.up and pg.id not in view.upmap_items][:3]
-    final = place(
+    final = place_pgs(
         view.crush, view.pools, {**weights, SUSPECT: 0.0}, view.upmap_items, only=[pg.id for pg in mine]
     )
-    cisco.client()
+    cisco.take_client_load()
     for pg in mine:
         gained = next(osd for osd in final[pg.id] if osd not in pg.up)
         cisco.apply(SetUpmap(pg.id, ((SUSPECT, gained),)))
     walk = after(cisco, 10)
 
     other = SimulatedCluster(spec, 1)
-    other.client()
+    other.take_client_load()
     other.apply(Reweight(SUSPECT, 0.0))
     out = after(other, 10)
 
@@ -119,7 +119,7 @@ def test_a_down_osd_has_no_latency_signal(cisco: SimulatedCluster) -> None:
 
 
 def test_pgs_below_min_size_serve_nobody() -> None:
-    cluster = SimulatedCluster(world("tiny", 7), 7)
+    cluster = SimulatedCluster(build_world("tiny", 7), 7)
     first, second, _ = cluster.view().pgs[next(iter(cluster.view().pgs))].up
     cluster.stop_osd(OsdId(first))
     cluster.stop_osd(OsdId(second))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     Balancer,
     Command,
     CrushReweight,
@@ -18,11 +18,11 @@ from predrain.actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from predrain.actions.cluster.view import ClusterView, Pg
-from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.crush.crush_map import ITEM_NONE
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.ids import OsdId, PgId
 
 HOUR = 3600.0
@@ -30,7 +30,7 @@ SUSPECT = OsdId(0)
 
 
 def simulated(name: str = "tiny", seed: int = 7) -> SimulatedCluster:
-    return SimulatedCluster(world(name, seed), seed)
+    return SimulatedCluster(build_world(name, seed), seed)
 
 
 def done(cluster: SimulatedCluster, command: Command) -> None:
@@ -56,7 +56,7 @@ def drained_by_walk(cluster: SimulatedCluster, at_once: int = 3) -> None:
     """The final map by reweight 0; the suspect's PGs pinned to it a few at a time; reweight 0 last."""
     view = cluster.view()
     weights = {osd.id: osd.reweight for osd in view.osds.values()}
-    final = place(view.crush, view.pools, {**weights, SUSPECT: 0.0}, {})
+    final = place_pgs(view.crush, view.pools, {**weights, SUSPECT: 0.0}, {})
     moves = on(view, SUSPECT)
     for first in range(0, len(moves), at_once):
         for pg in moves[first : first + at_once]:
@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
         for _ in range(40):
             cluster.advance(60)
             view = cluster.view()
-            seen.append((view.epoch, view.health, tuple(view.pgs.values()), cluster.client()))
+            seen.append((view.epoch, view.health, tuple(view.pgs.values()), cluster.take_client_load()))
         return seen
 
     assert history() == history()
@@ -96,7 +96,7 @@ def test_the_views_mapping_is_what_placement_computes_from_the_view() -> None:
     view = cluster.view()
     weights = {osd.id: osd.reweight for osd in view.osds.values()}
     affinities = {osd.id: osd.primary_affinity for osd in view.osds.values()}
-    computed = place(view.crush, view.pools, weights, view.upmap_items, affinities=affinities)
+    computed = place_pgs(view.crush, view.pools, weights, view.upmap_items, affinities=affinities)
     assert computed == {pg.id: pg.up for pg in view.pgs.values()}
 
 
@@ -202,7 +202,7 @@ def test_an_erasure_code_with_two_osds_a_host_drains_onto_the_sibling() -> None:
 
 
 def test_full_targets_hold_a_backfill_as_toofull_and_nothing_is_overfilled() -> None:
-    spec = world("tiny", 7)
+    spec = build_world("tiny", 7)
     pools = tuple(replace(pool, shard_bytes=int(1.7 * pool.shard_bytes)) for pool in spec.pools)
     cluster = SimulatedCluster(replace(spec, pools=pools), 7)
     for osd in (0, 1):
@@ -246,7 +246,7 @@ def test_more_backfills_allowed_drain_sooner() -> None:
 
 
 def test_mclock_ignores_throttles_until_the_override_is_set_first() -> None:
-    cluster = SimulatedCluster(replace(world("tiny", 7), scheduler="mclock"), 7)
+    cluster = SimulatedCluster(replace(build_world("tiny", 7), scheduler="mclock"), 7)
     done(cluster, SetOption("osd_max_backfills", "6"))
     assert "osd/osd_max_backfills" not in cluster.view().settings
     done(cluster, SetOption("osd_mclock_override_recovery_settings", "true"))

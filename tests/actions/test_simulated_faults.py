@@ -8,16 +8,16 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     ClusterUnreachable,
     Command,
     Reweight,
     SetFlag,
     SetUpmap,
 )
-from predrain.actions.cluster.view import ClusterView, Pg
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
 from predrain.actions.simulator import ClusterSpec, SimulatedCluster
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.ids import OsdId, PgId
 
 HOUR = 3600.0
@@ -25,7 +25,7 @@ SUSPECT = OsdId(0)
 
 
 def simulated(name: str = "tiny", seed: int = 7) -> SimulatedCluster:
-    return SimulatedCluster(world(name, seed), seed)
+    return SimulatedCluster(build_world(name, seed), seed)
 
 
 def young(spec: ClusterSpec) -> ClusterSpec:
@@ -106,7 +106,7 @@ def test_a_lying_dump_says_active_clean_with_a_fresh_stamp_while_copies_are_lost
 
 
 def test_log_recovery_in_a_young_pool_shows_as_degraded_though_nothing_is_lost() -> None:
-    cluster = SimulatedCluster(young(world("tiny", 7)), 7)
+    cluster = SimulatedCluster(young(build_world("tiny", 7)), 7)
     done(cluster, Reweight(SUSPECT, 0.0))
     cluster.advance(8)
     view = cluster.view()
@@ -256,3 +256,43 @@ def test_a_flapping_osd_whose_disk_dies_stays_down() -> None:
     cluster.fail_osd(SUSPECT)
     cluster.advance(400)
     assert not cluster.view().osds[SUSPECT].up
+
+
+def test_a_pg_that_peers_on_a_hanging_osd_waits_until_the_daemon_starts_again() -> None:
+    cluster = simulated()
+    pg = on(cluster.view(), SUSPECT)[0]
+    pair = walk_target(cluster.view(), pg)
+    cluster.silence_peer(OsdId(pair[1]), 10 * HOUR)
+    done(cluster, SetUpmap(pg.id, (pair,)))
+    cluster.advance(HOUR)
+    assert "peering" in cluster.view().pgs[pg.id].states
+    assert OsdId(pair[1]) in cluster.truth().up
+    cluster.flap(OsdId(pair[1]), 1, 20.0)
+    cluster.advance(60)
+    assert "active" in cluster.view().pgs[pg.id].states
+
+
+def test_a_hanging_osd_delays_no_pg_that_does_not_peer() -> None:
+    cluster = simulated()
+    cluster.silence_peer(SUSPECT, HOUR)
+    cluster.advance(60)
+    assert all(pg.states == {"active", "clean"} for pg in cluster.view().pgs.values())
+
+
+def test_what_clients_write_to_a_moving_pg_is_copied_as_well_and_takes_space_on_every_holder() -> None:
+    cluster, quiet = simulated(), simulated()
+    pg = on(cluster.view(), SUSPECT)[0]
+    pair = walk_target(cluster.view(), pg)
+    for each in (cluster, quiet):
+        done(each, SetUpmap(pg.id, (pair,)))
+        each.advance(20)
+        assert "backfilling" in each.view().pgs[pg.id].states
+    before = cluster.truth().used_bytes
+    used = {osd: before[osd] for osd in before}
+    cluster.write_to_pool(pg.pool, 0.5)
+    grown = cluster.truth().used_bytes
+    assert all(grown[OsdId(osd)] > used[OsdId(osd)] for osd in {*pg.up, pair[1]})
+    cluster.advance(HOUR)
+    quiet.advance(HOUR)
+    assert cluster.view().pgs[pg.id].states == {"active", "clean"}
+    assert cluster.moved_bytes > 1.3 * quiet.moved_bytes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     Balancer,
     ClusterUnreachable,
     CrushReweight,
@@ -20,10 +20,10 @@ from predrain.actions.cluster.port import (
     SetOption,
     SetUpmap,
 )
-from predrain.actions.crush.map import ITEM_NONE
-from predrain.actions.crush.place import place
+from predrain.actions.crush.crush_map import ITEM_NONE
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.ids import OsdId
 
 FLAGS = ("nobackfill", "norebalance", "noout", "norecover")
@@ -69,7 +69,7 @@ def check_books(cluster: SimulatedCluster) -> None:
     truth = cluster.truth()
     assert {osd: size for osd, size in truth.used_bytes.items() if size} == dict(bytes_on)
     assert all(truth.pgs[pg.id] == pg.truth(lambda osd: osd in osdmap.up) for pg in life.pgs.values())
-    computed = place(
+    computed = place_pgs(
         osdmap.crush,
         osdmap.pools,
         {OsdId(osd): weight / 0x10000 for osd, weight in osdmap.reweights.items()},
@@ -80,7 +80,7 @@ def check_books(cluster: SimulatedCluster) -> None:
     assert {pg.id: pg.up for pg in life.pgs.values()} == computed
     for pg in life.pgs.values():
         assert all(osd in truth.up for osd in pg.acting if osd != ITEM_NONE)
-        assert pg.backfilling <= bool(pg.missing())
+        assert pg.backfilling <= bool(pg.list_missing())
 
 
 def mend_all(cluster: SimulatedCluster) -> None:
@@ -106,7 +106,7 @@ def mend_all(cluster: SimulatedCluster) -> None:
 def test_no_sequence_of_mishaps_unbalances_the_books_and_all_heals_that_is_not_lost(
     name: str, seed: int
 ) -> None:
-    cluster, chance = SimulatedCluster(world(name, seed), seed), Random(seed)
+    cluster, chance = SimulatedCluster(build_world(name, seed), seed), Random(seed)
     for _ in range(25):
         mishap(cluster, chance)
         cluster.advance(chance.choice([0.0, 0.5, 1.0, 2.0, 5.0, 60.0, 700.0, 5000.0]))
@@ -126,7 +126,7 @@ def test_no_sequence_of_mishaps_unbalances_the_books_and_all_heals_that_is_not_l
 @settings(max_examples=10)
 def test_a_cluster_nobody_fails_never_loses_a_copy_whatever_is_commanded(seed: int) -> None:
     """Commands move data; only deaths and stops may cost redundancy."""
-    cluster, chance = SimulatedCluster(world("tiny", seed), seed), Random(seed)
+    cluster, chance = SimulatedCluster(build_world("tiny", seed), seed), Random(seed)
     for _ in range(40):
         osd = OsdId(chance.randrange(12))
         pg = chance.choice(sorted(cluster.truth().pgs))

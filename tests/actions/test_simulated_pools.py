@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import SetUpmap
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.map import CrushRule, RuleStep
+from predrain.actions.cluster.cluster_port import SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush.crush_map import CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
-from predrain.actions.placement.failure_domains import domains
+from predrain.actions.placement.failure_domains import find_failure_domains
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.osdmap import find_parent
-from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.cluster_spec import DEFAULT_RULES, ClusterSpec
+from predrain.actions.simulator.simulated_osdmap import find_parent
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.ids import OsdId, PgId, pg_id
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.test_simulated_invariants import check_books, mend_all, mishap
@@ -72,7 +72,7 @@ def let_settle(cluster: SimulatedCluster) -> None:
 def find_other(view: ClusterView, pg: PgId) -> tuple[int, int]:
     """A pair that sends one member of the PG elsewhere, legally."""
     up = view.pgs[pg].up
-    return up[0], min(domains(view.crush, view.pools[1]).instead(up, up[0]))
+    return up[0], min(find_failure_domains(view.crush, view.pools[1]).list_substitutes(up, up[0]))
 
 
 def send_away(cluster: SimulatedCluster, pg: PgId) -> tuple[int, int]:
@@ -237,13 +237,13 @@ def test_upmaps_against_the_new_rule_go_and_those_that_obey_it_stay(ruled: Simul
     assert ruled.osdmap.upmaps == {pg: (pair,) for pg, pair in within.items()}
     ruled.set_crush_rule(1, 0)
     ruled.advance(10)
-    chosen = {pg: ruled.osdmap.raw(ruled.osdmap.index[pg]) for pg in within}
+    chosen = {pg: ruled.osdmap.get_raw_set(ruled.osdmap.index[pg]) for pg in within}
     assert all(within[pg][0] in chosen[pg] for pg in ruled.osdmap.upmaps)
 
     ruled.set_crush_rule(1, BY_RACK)
     ruled.advance(10)
     for pg in ruled.osdmap.upmaps:
-        pinned = ruled.osdmap.pinned(ruled.osdmap.index[pg])
+        pinned = ruled.osdmap.get_upmapped_set(ruled.osdmap.index[pg])
         assert len({racks[osd] for osd in pinned}) == 3
 
 
@@ -267,7 +267,7 @@ def test_upmaps_to_osds_that_the_new_rule_does_not_take_go(ruled: SimulatedClust
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32))
 def test_splits_and_merges_amid_mishaps_keep_the_books_and_come_to_their_ends(name: str, seed: int) -> None:
-    cluster, chance = SimulatedCluster(world(name, seed), seed), Random(seed)
+    cluster, chance = SimulatedCluster(build_world(name, seed), seed), Random(seed)
     pool = cluster.osdmap.pools[1]
     for _ in range(25):
         if chance.random() < 0.3:

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from predrain.actions.cluster.port import Reweight, SetUpmap
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_port import Reweight, SetUpmap
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import WORLDS, UnknownWorld, world
+from predrain.actions.simulator.worlds import WORLDS, UnknownWorld, build_world
 from predrain.data.ids import OsdId
 
 DAY = 86_400.0
@@ -19,7 +19,7 @@ DAY = 86_400.0
 @pytest.mark.slow
 def test_cisco_is_the_cluster_of_the_talk() -> None:
     """450 OSDs, 45 hosts, 3 racks; 47.2 to 83.5 % full, mean 69.6, standard deviation 6.5."""
-    spec = world("cisco", 1)
+    spec = build_world("cisco", 1)
     truth = SimulatedCluster(spec, 1).truth()
     full = [truth.used_bytes[osd.id] / osd.size_bytes for osd in spec.osds]
     assert len(spec.osds) == 450
@@ -46,13 +46,13 @@ ALL = [*QUICK, pytest.param("echo", marks=pytest.mark.slow)]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_clusters_that_started_this_have_the_shape_that_was_told(name: str) -> None:
-    spec = world(name, 1)
+    spec = build_world(name, 1)
     shape = len(spec.osds), len({osd.host for osd in spec.osds}), sum(p.pool.pg_num for p in spec.pools)
     assert shape == SHAPES[name]
 
 
 def test_the_flash_of_cnaf_holds_the_databases_of_a_dozen_disks_of_one_host() -> None:
-    spec = world("cnaf-sdds", 1)
+    spec = build_world("cnaf-sdds", 1)
     under: dict[str, list[str]] = {}
     for osd in spec.osds:
         for flash in osd.shared_devices:
@@ -63,7 +63,7 @@ def test_the_flash_of_cnaf_holds_the_databases_of_a_dozen_disks_of_one_host() ->
 
 @pytest.mark.slow
 def test_a_pool_of_one_device_class_stays_on_that_class() -> None:
-    view = SimulatedCluster(world("cnaf-sdds", 1), 1).view()
+    view = SimulatedCluster(build_world("cnaf-sdds", 1), 1).view()
     classes = {
         (view.pools[pg.pool].name, view.osds[OsdId(osd)].device_class)
         for pg in view.pgs.values()
@@ -75,7 +75,7 @@ def test_a_pool_of_one_device_class_stays_on_that_class() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_every_world_starts_whole_and_healthy(name: str) -> None:
-    cluster = SimulatedCluster(world(name, 2), 2)
+    cluster = SimulatedCluster(build_world(name, 2), 2)
     view = cluster.view()
     assert view.health == "HEALTH_OK"
     assert all(pg.copies == pg.pool.size for pg in cluster.truth().pgs.values())
@@ -85,12 +85,12 @@ def test_every_world_starts_whole_and_healthy(name: str) -> None:
 
 def test_an_unknown_world_is_refused_with_the_names_of_those_there_are() -> None:
     with pytest.raises(UnknownWorld, match="cisco, cisco-18tb, echo"):
-        world("atlantis", 1)
+        build_world("atlantis", 1)
 
 
 @pytest.mark.slow
 def test_a_view_of_16384_pgs_shares_what_did_not_change() -> None:
-    cluster = SimulatedCluster(world("cisco", 1), 1)
+    cluster = SimulatedCluster(build_world("cisco", 1), 1)
     before = cluster.view()
     cluster.apply(Reweight(OsdId(3), 0.0))
     cluster.advance(10)
@@ -101,7 +101,7 @@ def test_a_view_of_16384_pgs_shares_what_did_not_change() -> None:
 
 @pytest.mark.slow
 def test_120_days_with_twenty_deaths_and_twenty_drains_end_whole() -> None:
-    cluster = SimulatedCluster(world("cisco", 1), 1)
+    cluster = SimulatedCluster(build_world("cisco", 1), 1)
     for turn in range(20):
         dying, suspect = OsdId(20 * turn + 3), OsdId(20 * turn + 11)
         cluster.fail_osd(dying)
@@ -111,7 +111,7 @@ def test_120_days_with_twenty_deaths_and_twenty_drains_end_whole() -> None:
         view = cluster.view()
         weights = {osd.id: osd.reweight for osd in view.osds.values()}
         mine = [pg for pg in view.pgs.values() if suspect in pg.up and pg.id not in view.upmap_items]
-        final = place(view.crush, view.pools, {**weights, suspect: 0.0}, {}, only=[pg.id for pg in mine])
+        final = place_pgs(view.crush, view.pools, {**weights, suspect: 0.0}, {}, only=[pg.id for pg in mine])
         for first in range(0, len(mine), 3):
             for pg in mine[first : first + 3]:
                 gained = next(osd for osd in final[pg.id] if osd not in pg.up)

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
+from predrain.actions.cluster.cluster_view import ClusterView, StretchMode
 from predrain.actions.cluster.dumps.osd_dump import OsdDump, osd_dump
-from predrain.actions.cluster.view import ClusterView, StretchMode
-from predrain.actions.core.policy import Policy
-from predrain.actions.crush.dump import crush_of_dump
-from predrain.actions.crush.map import CrushMap, CrushRule, RuleStep
-from predrain.actions.crush.place import place
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.crush.crush_dump import crush_of_dump
+from predrain.actions.crush.crush_map import CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
-from predrain.actions.guards import Pass, Refuse, judge
-from predrain.actions.placement.failure_domains import domains
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.guards import Pass, Refuse, evaluate_guards
+from predrain.actions.placement.failure_domains import find_failure_domains
+from predrain.actions.simulator.cluster_spec import ClusterSpec
 from predrain.data.drain import DrainState
 from predrain.data.ids import PgId
 from tests.actions.made import a_context, a_drain, calm_view, wide_spec
@@ -74,7 +74,7 @@ def test_every_pg_of_a_stretched_cluster_is_placed_where_osdmaptool_places_it_wi
     dump = dump_in(StretchMode.HEALTHY.value)
     reweights = {osd: row.reweight for osd, row in dump.osds.items()}
     up = {PgId(pg): tuple(members) for pg, members in recorded()["up"].items()}
-    assert place(crush(), dump.pools, reweights, {}) == up
+    assert place_pgs(crush(), dump.pools, reweights, {}) == up
     assert all(sites(members) == {0: 2, 1: 2} for members in up.values())
 
 
@@ -85,18 +85,18 @@ def pools_by_rule() -> dict[str, Pool]:
 
 @pytest.mark.parametrize("rule", ["each_site", "sites_first"])
 def test_a_copy_of_a_stretched_pool_moves_within_its_site_alone(rule: str) -> None:
-    region = domains(crush(), pools_by_rule()[rule])
+    region = find_failure_domains(crush(), pools_by_rule()[rule])
     members = (0, 2, 1, 3)
-    assert region.legal(members)
-    assert set(region.instead(members, 0)) == {4}
-    assert set(region.instead(members, 3)) == {5}
+    assert region.is_legal(members)
+    assert set(region.list_substitutes(members, 0)) == {4}
+    assert set(region.list_substitutes(members, 3)) == {5}
 
 
 @pytest.mark.parametrize("rule", ["each_site", "sites_first"])
 def test_three_copies_at_one_site_are_not_legal_though_the_mon_would_pin_them(rule: str) -> None:
-    region = domains(crush(), pools_by_rule()[rule])
-    assert not region.legal((0, 2, 4, 1))
-    assert region.legal((0, 4, 5, 1))
+    region = find_failure_domains(crush(), pools_by_rule()[rule])
+    assert not region.is_legal((0, 2, 4, 1))
+    assert region.is_legal((0, 4, 5, 1))
 
 
 def test_a_rule_that_takes_one_root_twice_may_put_the_copies_of_both_there() -> None:
@@ -104,7 +104,7 @@ def test_a_rule_that_takes_one_root_twice_may_put_the_copies_of_both_there() -> 
     half = (RuleStep("take", item=root), RuleStep("chooseleaf_firstn", num=2, type="host"), RuleStep("emit"))
     twice = replace(crush(), rules={0: CrushRule(0, "twice", (*half, *half))})
     pool = replace(pools_by_rule()["each_site"], rule=0)
-    assert domains(twice, pool).legal((0, 1, 2, 3))
+    assert find_failure_domains(twice, pool).is_legal((0, 1, 2, 3))
 
 
 def test_hosts_of_two_osds_each_within_two_racks_hold_as_many_as_the_rule_chooses() -> None:
@@ -118,20 +118,20 @@ def test_hosts_of_two_osds_each_within_two_racks_hold_as_many_as_the_rule_choose
         RuleStep("emit"),
     )
     pool = replace(spec.pools[0].pool, size=4)
-    region = domains(replace(spec.crush, rules={0: CrushRule(0, "pairs", steps)}), pool)
-    found = place(
+    region = find_failure_domains(replace(spec.crush, rules={0: CrushRule(0, "pairs", steps)}), pool)
+    found = place_pgs(
         replace(spec.crush, rules={0: CrushRule(0, "pairs", steps)}),
         {1: pool},
         {osd.id: 1.0 for osd in spec.osds},
         {},
     )
-    assert all(region.legal(members) for members in found.values())
+    assert all(region.is_legal(members) for members in found.values())
 
 
 def judged(mode: StretchMode) -> Pass | Refuse:
     view = replace(calm_view(), stretch_mode=mode)
     drain = a_drain()
-    return dict(judge(view, drain, POLICY, a_context(view, drain)))["unhealthy"]
+    return dict(evaluate_guards(view, drain, POLICY, a_context(view, drain)))["unhealthy"]
 
 
 @pytest.mark.parametrize("mode", [StretchMode.DEGRADED, StretchMode.RECOVERING])

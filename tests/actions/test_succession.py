@@ -14,16 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.actions.controller.controller import Controller
-from predrain.actions.controller.replication import Copies, name_of, read, written
-from predrain.actions.controller.requests import NoSuchDrain, NotLeading
-from predrain.actions.core.policy import Policy
+from predrain.actions.controller.replication import (
+    DrainReplication,
+    decode_drain_copy,
+    encode_drain_copy,
+    name_of,
+)
+from predrain.actions.controller.request_execution import NoSuchDrain, NotLeading
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.state_machine import NotInTable
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import Drain, DrainState
-from predrain.data.store.faults import StoreFull
-from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
+from predrain.data.store.store_faults import StoreFull
 from tests.actions.made import NOW, a_drain, tiny_spec, wide_spec
-from tests.actions.made_keep import KeepInMemory
+from tests.actions.made_config_keys import KeepInMemory
 
 S = DrainState
 
@@ -54,7 +59,7 @@ class LeaseBelieved:
             self.lock.owner = self.name
         return self.has
 
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self.has
 
     def release(self) -> None:
@@ -107,7 +112,7 @@ class Pair:
             side.store.close()
 
     def kept(self, drain: Drain) -> Drain:
-        return read("x", KeepInMemory(self.texts).signed.read(name_of(drain)) or "")
+        return decode_drain_copy("x", KeepInMemory(self.texts).signed.read(name_of(drain)) or "")
 
 
 @pytest.fixture
@@ -121,7 +126,7 @@ def under_way(pair: Pair) -> Drain:
     """A drain of the first one's, which has seen far more progress than it has taken steps."""
     one = pair.one
     one.tick()
-    drain = one.controller.propose("osd.0", "operator", "test", pair.cluster.now)
+    drain = one.controller.requests.propose("osd.0", "operator", "test", pair.cluster.now)
     one.controller.requests.approve(drain.id, "operator", pair.cluster.now)
     while one.drain().state is not S.DRAINING:
         one.tick()
@@ -168,11 +173,11 @@ def test_beside_a_successor_one_shows_what_that_one_does(pair: Pair) -> None:
     pair.lock.owner = ""
     pair.two.tick()
     pair.two.controller.requests.pause(drain.id, "operator", pair.cluster.now)
-    assert Copies(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
+    assert DrainReplication(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
     assert pair.one.drain().state is S.PAUSED
-    assert not Copies(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
+    assert not DrainReplication(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
     pair.two.controller.requests.resume(drain.id, "operator", pair.cluster.now)
-    assert Copies(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
+    assert DrainReplication(pair.one.store, pair.one.keep.signed).mirror(pair.cluster.now)
     assert pair.one.drain().state is S.DRAINING
 
 
@@ -193,7 +198,7 @@ def test_a_drain_that_the_cluster_never_took_gives_way_to_the_successors_of_the_
     pair.one.store.save_drain(mine)
     pair.lock.owner = ""
     pair.two.tick()
-    theirs = pair.two.controller.propose("osd.0", "operator", "test", pair.cluster.now)
+    theirs = pair.two.controller.requests.propose("osd.0", "operator", "test", pair.cluster.now)
     pair.lock.owner = ""
     pair.one.tick()
     assert {drain.id: drain.state for drain in pair.one.store.drains()} == {
@@ -299,7 +304,7 @@ def test_whoever_leads_knows_the_last_word_that_was_taken(acts: list[tuple[str, 
     pair = Pair(SimulatedCluster(tiny_spec(), 1))
     drain = a_drain(0, state=S.HOLDING)
     pair.one.store.save_drain(drain)
-    assert pair.one.controller.lead(NOW) == ""
+    assert pair.one.controller.take_leadership(NOW) is None
     word = S.HOLDING
     for number, (name, act) in enumerate(acts):
         side = pair.one if name == "one" else pair.two
@@ -307,7 +312,7 @@ def test_whoever_leads_knows_the_last_word_that_was_taken(acts: list[tuple[str, 
         match act:
             case "take over":
                 pair.lock.owner = ""
-                if side.controller.lead(now) == "":
+                if side.controller.take_leadership(now) is None:
                     assert (side.drain().state, pair.kept(drain).state) == (word, word)
                     seen_much(side)
             case "pause" | "resume":
@@ -328,8 +333,8 @@ def test_whoever_leads_knows_the_last_word_that_was_taken(acts: list[tuple[str, 
 def test_a_copy_that_was_never_this_stores_is_taken_as_it_is() -> None:
     keep, store = KeepInMemory(), SqliteStore(MEMORY)
     drain = a_drain(0)
-    keep.texts = {name_of(drain): written(drain), "steps": "7 somebody"}
-    Copies(store, keep).recover(NOW, outranked=True)
+    keep.texts = {name_of(drain): encode_drain_copy(drain), "steps": "7 somebody"}
+    DrainReplication(store, keep).recover(NOW, outranked=True)
     assert store.drain(drain.id) == drain
     store.close()
 

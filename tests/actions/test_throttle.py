@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import Reweight, SetOption
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.throttle_options import KNOBS, OPTIONS, Grip, grip, lowered_to
-from predrain.actions.core.throttles import unheld
-from predrain.actions.guards import Pass, Refuse, judge
+from predrain.actions.cluster.cluster_port import Reweight, SetOption
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.held_throttles import (
+    KNOBS,
+    OPTIONS,
+    SchedulerSupport,
+    determine_scheduler_support,
+    explain_unreliable_throttle,
+    lowered_to,
+)
+from predrain.actions.guards import Pass, Refuse, evaluate_guards
 from predrain.data.drain import DrainState, Mechanic
 from predrain.data.ids import OsdId
 from tests.actions.made import POLICY, a_context, a_drain, a_plan, calm_view, ec_spec, tiny_spec, wide_spec
@@ -120,31 +126,33 @@ def in_force(view: ClusterView, **backfills: int) -> ClusterView:
 
 
 def test_reservations_at_the_cap_hold() -> None:
-    assert unheld(in_force(a_view(), o0=1, o3=1), [OsdId(0), OsdId(3)]) is None
+    assert explain_unreliable_throttle(in_force(a_view(), o0=1, o3=1), [OsdId(0), OsdId(3)]) is None
 
 
 def test_reservations_that_nobody_read_are_not_verified_and_named() -> None:
-    why = unheld(in_force(a_view(), o0=1), [OsdId(0), OsdId(3), OsdId(4)])
+    why = explain_unreliable_throttle(in_force(a_view(), o0=1), [OsdId(0), OsdId(3), OsdId(4)])
     assert why == "the reservations of osd.3 and 1 more were not read, so what is in force is not verified"
 
 
 def test_reservations_above_the_cap_do_not_hold_whatever_is_configured() -> None:
-    why = unheld(in_force(a_view(osd_max_backfills="1"), o0=1, o3=8), [OsdId(0), OsdId(3)])
+    why = explain_unreliable_throttle(
+        in_force(a_view(osd_max_backfills="1"), o0=1, o3=8), [OsdId(0), OsdId(3)]
+    )
     assert why == "8 backfills at once are in force at osd.3, cap 1"
 
 
 @pytest.mark.parametrize("section", ["osd.3", "osd/host:a", "osd/class:hdd"])
 def test_a_row_that_passes_over_ours_does_not_hold(section: str) -> None:
     view = replace(in_force(a_view(), o0=1), settings={f"{section}/osd_recovery_max_active": "8"})
-    why = unheld(view, [OsdId(0)])
+    why = explain_unreliable_throttle(view, [OsdId(0)])
     assert why == f"{section}/osd_recovery_max_active 8 passes over what is set for all OSDs"
 
 
 @pytest.mark.parametrize(("scheduler", "release"), [("mixed", "reef"), ("", "reef"), (MCLOCK, "quincy")])
 def test_an_unknown_scheduler_does_not_hold_even_with_good_reservations(scheduler: str, release: str) -> None:
     view = in_force(a_view(scheduler, release), o0=1)
-    assert grip(view) is Grip.NONE
-    assert unheld(view, [OsdId(0)]) == Grip.NONE.value
+    assert determine_scheduler_support(view) is SchedulerSupport.NONE
+    assert explain_unreliable_throttle(view, [OsdId(0)]) == SchedulerSupport.NONE.value
 
 
 # -- a drain under a throttle that does not hold
@@ -199,7 +207,7 @@ def ladder(release: str, scheduler: str, mechanic: Mechanic, *, erasure: bool = 
         view = replace(run.cluster.view(), release=release, scheduler=scheduler, backfills_in_force={})
     drain = a_drain(state=S.DRAINING)
     drain = replace(drain, plan=replace(a_plan(view, drain), mechanic=mechanic))
-    return dict(judge(view, drain, POLICY, a_context(view, drain)))["throttle"]
+    return dict(evaluate_guards(view, drain, POLICY, a_context(view, drain)))["throttle"]
 
 
 @pytest.mark.parametrize("mechanic", [Mechanic.OVERRIDE_LADDER, Mechanic.CRUSH_LADDER])

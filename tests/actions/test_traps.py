@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import Balancer, Reweight, SetUpmap
-from predrain.actions.core.policy import Policy
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_port import Balancer, Reweight, SetUpmap
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId
@@ -51,7 +51,7 @@ def test_statistics_that_stand_still_hold_the_drain_and_say_how_old_they_are(run
     run.cluster.freeze_statistics(600.0)
     run.ticks(7)
     assert commands_in(run, 20) == 0
-    held = run.controller.requests.known(id_)
+    held = run.controller.requests.get_drain(id_)
     assert held.state is S.HOLDING
     assert any("s ago, limit 60 s" in sentence or "late, limit 60 s" in sentence for sentence in held.held_by)
     run.until(held, S.VERIFIED)
@@ -62,10 +62,10 @@ def test_a_hold_is_as_old_as_its_first_look_however_its_numbers_go_on(run: Run) 
     run.ticks(3)
     run.cluster.freeze_statistics(600.0)
     run.ticks(9)
-    first = run.controller.requests.known(id_)
+    first = run.controller.requests.get_drain(id_)
     assert first.state is S.HOLDING
     run.ticks(5)
-    later = run.controller.requests.known(id_)
+    later = run.controller.requests.get_drain(id_)
     assert later.held_by != first.held_by
     assert later.updated_at == first.updated_at, "who is told of holds of over a day would never be"
 
@@ -90,14 +90,14 @@ def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(
     for _ in range(60):
         run.tick(110.0)
     assert waits() == []
-    assert not run.controller.requests.known(id_).held_by
+    assert not run.controller.requests.get_drain(id_).held_by
     for _ in range(20):
         run.tick(110.0)
     (told,) = waits()
     pinned = {command.pg for command in run.watched.commands if isinstance(command, SetUpmap)}
     assert told.startswith("wait: nothing has moved for 2 h: ")
     assert any(f"{pg} is active+backfilling+remapped" in told for pg in pinned)
-    stands = run.controller.requests.known(id_)
+    stands = run.controller.requests.get_drain(id_)
     assert stands.state is S.DRAINING
     assert stands.held_by == (f"N{told.removeprefix('wait: n')}.",), (
         "it says so itself, for messages and pages"
@@ -106,10 +106,10 @@ def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(
         run.cluster.set_slow(osd, 1.0)
     for _ in range(60):
         run.tick(110.0)
-        if not run.controller.requests.known(id_).held_by:
+        if not run.controller.requests.get_drain(id_).held_by:
             break
-    goes_on = run.controller.requests.known(id_)
-    assert goes_on.progress.counted != stands.progress.counted
+    goes_on = run.controller.requests.get_drain(id_)
+    assert goes_on.progress.movement_key != stands.progress.movement_key
     assert goes_on.held_by == (), "until something moves"
     assert waits() == [told]
 
@@ -124,7 +124,7 @@ def test_time_in_which_a_person_held_a_drain_up_is_no_standstill(run: Run) -> No
     for _ in range(60):
         run.tick(110.0)
     assert not [line for line in run.store.journal(id_) if line.decided.startswith("wait: ")]
-    assert not run.controller.requests.known(id_).held_by
+    assert not run.controller.requests.get_drain(id_).held_by
 
 
 def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:
@@ -132,7 +132,7 @@ def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:
     run.ticks(3)
     run.cluster.restart_mgr()
     assert commands_in(run, 3, seconds=4.0) == 0
-    held = run.controller.requests.known(id_)
+    held = run.controller.requests.get_drain(id_)
     assert held.state is S.HOLDING
     run.until(held, S.VERIFIED)
 
@@ -140,7 +140,7 @@ def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:
 def test_pins_that_are_answered_set_and_vanish_are_set_again(run: Run) -> None:
     id_ = draining(run)
     run.cluster.drop_pins(2)
-    run.until(run.controller.requests.known(id_), S.VERIFIED)
+    run.until(run.controller.requests.get_drain(id_), S.VERIFIED)
     pins = [command.pg for command in run.watched.commands if isinstance(command, SetUpmap)]
     assert len(pins) > len(set(pins))
     assert whole(run)
@@ -150,7 +150,7 @@ def test_a_pin_that_vanishes_again_and_again_holds_the_drain_and_names_the_pg(ru
     id_ = draining(run)
     run.cluster.drop_pins(10_000)
     run.ticks(60)
-    held = run.controller.requests.known(id_)
+    held = run.controller.requests.get_drain(id_)
     assert held.state is S.HOLDING
     assert any("3 times and the map never shows it" in sentence for sentence in held.held_by)
     assert len(run.watched.commands) < 20
@@ -199,7 +199,7 @@ def test_a_dead_suspect_is_left_to_recovery_and_its_drain_ends_when_nothing_name
     run.ticks(8)
     run.cluster.fail_osd(OsdId(0))
     run.ticks(2)
-    held = run.controller.requests.known(id_)
+    held = run.controller.requests.get_drain(id_)
     assert held.state is S.HOLDING
     assert any("osd.0 is down" in sentence for sentence in held.held_by)
     run.until(held, S.VERIFIED)
@@ -226,8 +226,8 @@ def test_a_flapping_osd_holds_the_drain_and_loses_nothing(run: Run) -> None:
     id_ = draining(run)
     run.cluster.flap(OsdId(5), 4, 20.0)
     run.ticks(2)
-    assert run.controller.requests.known(id_).state is S.HOLDING
-    run.until(run.controller.requests.known(id_), S.VERIFIED)
+    assert run.controller.requests.get_drain(id_).state is S.HOLDING
+    run.until(run.controller.requests.get_drain(id_), S.VERIFIED)
     assert whole(run)
 
 
@@ -237,7 +237,7 @@ def test_a_target_that_crush_would_overfill_gives_way_to_a_less_full_legal_one()
         view = run.cluster.view()
         weights = {osd: float(osd != 0) for osd in view.osds}
         filled = dict.fromkeys(view.osds, 0)
-        for pg, up in place(view.crush, view.pools, weights, {}).items():
+        for pg, up in place_pgs(view.crush, view.pools, weights, {}).items():
             for osd in up:
                 filled[OsdId(osd)] += view.pgs[pg].shard_bytes
         assert max(filled.values()) > 0.85 * 100e9
@@ -266,7 +266,7 @@ def test_a_pool_that_changes_its_pg_num_is_waited_for(run: Run) -> None:
     id_ = draining(run)
     run.cluster.osdmap.pools[pool.id] = replace(pool, pg_num_target=pool.pg_num * 2)
     assert commands_in(run, 5) == 0
-    assert any("Wait for it" in sentence for sentence in run.controller.requests.known(id_).held_by)
+    assert any("Wait for it" in sentence for sentence in run.controller.requests.get_drain(id_).held_by)
 
 
 @pytest.mark.slow

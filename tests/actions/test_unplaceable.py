@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from predrain.actions.cluster.port import Command, CommandResult, Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.answers import Step
-from predrain.actions.core.policy import Mode, Policy
-from predrain.actions.crush.map import CrushRule, RuleStep
-from predrain.actions.engine.decide import decide
-from predrain.actions.simulator.spec import ClusterSpec, PoolSpec
+from predrain.actions.cluster.cluster_port import Command, CommandResult, Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.cost_assessment import with_weighed_disks
+from predrain.actions.core.decision_answers import Step
+from predrain.actions.core.drain_policy import Mode, Policy
+from predrain.actions.crush.crush_map import CrushRule, RuleStep
+from predrain.actions.engine.decision import decide_drain_steps
+from predrain.actions.simulator.cluster_spec import ClusterSpec, PoolSpec
 from predrain.data.drain import Drain, DrainState, Intent
 from tests.actions.made import (
-    NOW,
+    a_context,
     a_drain,
     a_plan,
     bad_outlook,
     calm_view,
     changed_osd,
     device,
-    settled_memory,
     wide_spec,
 )
 from tests.actions.run import ENOUGH, Run, map_of
@@ -109,7 +109,9 @@ def test_no_map_that_cannot_be_computed_ends_a_look(what: str, state: DrainState
     for reweight in (1.0, 0.5):
         view = changed_osd(spoiled(what), 0, reweight=reweight)
         bad = {device(1): bad_outlook(1)}
-        answers = decide(view, bad, (drain,), Policy(mode=Mode.ACT), NOW, settled_memory(view)).answers
+        policy = Policy(mode=Mode.ACT)
+        context = with_weighed_disks(view, policy, a_context(view, drain, outlooks=bad))
+        answers = decide_drain_steps(view, policy, context).answers
         steps = [answer for answer in answers if isinstance(answer, Step)]
         assert all(isinstance(command, Reweight) for step in steps if step.pgs for command in step.commands)
 
@@ -148,7 +150,7 @@ def test_a_cancelled_drain_is_given_back_although_the_map_cannot_be_computed_any
         cluster = made_strange(run, now=False)
         run.tick()
         before = map_of(run)
-        drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now, intent.value)
+        drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now, intent)
         drain = run.controller.requests.approve(drain.id, "operator", run.cluster.now)
         until_it_moves(run, drain)
         cluster.strange = True

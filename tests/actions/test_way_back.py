@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.actions.cluster.port import Command, CommandResult, RemoveUpmap, SetUpmap
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import Command, CommandResult, RemoveUpmap, SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.claimed_settings import Pairs
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.placement.failure_domains import pairs_for
-from predrain.actions.placement.what_if import placed
+from predrain.actions.placement.what_if import compute_up_sets
 from predrain.actions.simulator import SimulatedCluster
-from predrain.data.drain import Drain, DrainState
+from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import wide_spec
 from tests.actions.run import Run, map_of, whole
@@ -32,7 +32,7 @@ def pinned_by_the_operator(run: Run) -> tuple[PgId, Pairs]:
         first, second = [osd for osd, host in hosts.items() if host not in used and osd % 2][:2]
         without = SimulatedCluster(SPEC, 1)
         without.purge(first)
-        if without.osdmap.place(without.osdmap.index[pg.id]) == pg.up:
+        if without.osdmap.compute_up_set(without.osdmap.index[pg.id]) == pg.up:
             pairs = ((pg.up[1], int(first)), (pg.up[2], int(second)))
             assert run.cluster.apply(SetUpmap(pg.id, pairs)).ok
             run.cluster.advance(3600)
@@ -144,7 +144,7 @@ def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_canc
 def led_away_from(run: Run, osd: int) -> dict[PgId, Pairs]:
     """Pins as a balancer leaves them: every PG that CRUSH gives to the OSD, sent to where it would lie without it."""
     view = run.cluster.view()
-    gone = placed(view, (OsdId(osd),), pinned=False)
+    gone = compute_up_sets(view, (OsdId(osd),), pinned=False)
     led: dict[PgId, Pairs] = {}
     for pg in (pg for pg in view.pgs.values() if osd in pg.up):
         pairs = pairs_for(pg.up, gone[pg.id], (), ordered=False)
@@ -179,7 +179,7 @@ def test_a_cancelled_removal_gives_the_crush_weight_back_also_where_the_disk_has
     with Run(SPEC) as run:
         run.tick()
         found = run.cluster.view().osds[osd].crush_weight
-        drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now, "remove")
+        drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now, Intent.REMOVE)
         run.controller.requests.approve(drain.id, "operator", run.cluster.now)
         while run.cluster.view().osds[osd].crush_weight == found:
             run.tick()

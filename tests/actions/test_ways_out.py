@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import Command, CommandResult, CrushReweight, Reweight, SetFlag
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_port import Command, CommandResult, CrushReweight, Reweight, SetFlag
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.state_machine import NotInTable
 from predrain.actions.engine.ways_out import WayNotOpen, list_ways_out
 from predrain.data.drain import Drain, DrainState, Insistence
 from predrain.data.ids import OsdId
-from predrain.data.store.port import AUDIT
+from predrain.data.store.store_port import AUDIT
 from predrain.data.way_out import WayOut
 from tests.actions.made import (
     NOW,
@@ -112,7 +112,7 @@ def test_who_stays_drained_takes_the_cancel_back_and_the_drain_ends(run: Run) ->
     assert whole(run)
     after = map_of(run)
     assert (after["settings"], after["balancer"]) == (before["settings"], before["balancer"])
-    handed = run.controller.hand_over(drain.id, "operator", run.cluster.now)
+    handed = run.controller.requests.hand_over(drain.id, "operator", run.cluster.now)
     assert handed.state is S.HANDED_OVER
 
 
@@ -189,7 +189,9 @@ def test_a_given_up_cancel_moves_no_data_any_more(run: Run) -> None:
 def test_a_given_up_cancel_lets_the_osd_lead_again() -> None:
     with Run(tiny_spec()) as run:
         run.tick()
-        drain = run.controller.propose("osd.0", "operator", "slow", run.cluster.now, spare_reads=True)
+        drain = run.controller.requests.propose(
+            "osd.0", "operator", "slow", run.cluster.now, spare_reads=True
+        )
         run.controller.requests.approve(drain.id, "operator", run.cluster.now)
         run.until(drain, S.DRAINING)
         for _ in range(200):
@@ -213,7 +215,9 @@ def test_a_given_up_cancel_lets_the_osd_lead_again() -> None:
 def test_an_affinity_that_guards_keep_down_for_long_is_left_and_listed() -> None:
     with Run(tiny_spec(), policy=Policy(ways_out_after=timedelta(minutes=5))) as run:
         run.tick()
-        drain = run.controller.propose("osd.0", "operator", "slow", run.cluster.now, spare_reads=True)
+        drain = run.controller.requests.propose(
+            "osd.0", "operator", "slow", run.cluster.now, spare_reads=True
+        )
         run.controller.requests.approve(drain.id, "operator", run.cluster.now)
         while not run.cluster.view().upmap_items:
             run.tick()

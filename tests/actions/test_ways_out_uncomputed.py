@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.engine.ways_out import WayNotOpen
-from predrain.data.drain import Drain, DrainState
+from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId
-from predrain.data.store.port import AUDIT
+from predrain.data.store.store_port import AUDIT
 from predrain.data.way_out import WayOut
 from tests.actions.made import tiny_spec, wide_spec
 from tests.actions.run import ENOUGH, Run, map_of
@@ -47,7 +47,7 @@ def cancel_uncomputed(run: Run) -> Drain:
     """A removal whose CRUSH weight is on its way down when a bucket becomes straw, then cancelled: the weight goes back
     by no placement that anybody can compute."""
     found = run.cluster.view().osds[SUSPECT].crush_weight
-    drain = run.controller.propose("osd.0", "operator", "test", run.cluster.now, "remove")
+    drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now, Intent.REMOVE)
     run.controller.requests.approve(drain.id, "operator", run.cluster.now)
     for _ in range(ENOUGH):
         if run.cluster.view().osds[SUSPECT].crush_weight < found:
@@ -118,7 +118,9 @@ def test_an_osd_leads_again_after_a_cancel_although_no_placement_can_be_computed
     with Run(tiny_spec()) as run:
         run.tick()
         before = map_of(run)
-        drain = run.controller.propose("osd.0", "operator", "slow", run.cluster.now, spare_reads=True)
+        drain = run.controller.requests.propose(
+            "osd.0", "operator", "slow", run.cluster.now, spare_reads=True
+        )
         run.controller.requests.approve(drain.id, "operator", run.cluster.now)
         while not run.cluster.view().upmap_items:
             run.tick()

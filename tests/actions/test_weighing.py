@@ -7,15 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.controller.disk_evidence import PaceMeter
 from predrain.actions.core.cost_assessment import weigh_one, with_weighed_disks
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_confirmation import WeighedDisk
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.state_machine import BEGUN, COUNTED
-from predrain.data.drain import Drain, DrainState, JournalEntry, Progress
+from predrain.data.drain import Drain, DrainState, JournalEntry, JournalEvent, Progress
 from predrain.data.outlook import Status
-from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
 from tests.actions.made import NOW, POLICY, a_context, a_drain, bad_outlook, calm_view, changed_osd, device
 
 CHANCES = {"p_fail_7d": 0.01, "p_fail_14d": 0.02, "p_fail_30d": 0.05}
@@ -62,7 +61,7 @@ def test_a_copy_that_is_missing_for_the_moment_makes_no_disk_worth_a_drain() -> 
 def test_the_cost_of_a_pool_counts_for_the_bytes_of_its_pgs() -> None:
     view = calm_view()
     name = next(iter(view.pools.values())).name
-    dear = replace(POLICY, failure_cost_of=((f"pool:{name}", 30.0),))
+    dear = replace(POLICY, failure_cost_overrides=((f"pool:{name}", 30.0),))
     assert weighed(view, dear).cost.waiting > 2.5 * weighed(view).cost.waiting
 
 
@@ -72,7 +71,7 @@ def test_the_cost_of_a_host_or_class_counts_for_its_disks(place: str) -> None:
     own = view.osds[next(iter(view.osds))]
     view = changed_osd(view, 0, device_class="hdd")
     name = f"host:{own.host}" if place.startswith("host") else place
-    dear = replace(POLICY, failure_cost_of=((name, 30.0),))
+    dear = replace(POLICY, failure_cost_overrides=((name, 30.0),))
     assert weighed(view, dear).cost.pays
     assert not weighed(view).cost.pays
 
@@ -117,8 +116,14 @@ def test_bad_disks_and_those_whose_drain_could_pay_are_weighed_and_no_others() -
 def ended(store: SqliteStore, number: int, hours: float, size: int = 10**12) -> Drain:
     """A drain that moved so many bytes in so many hours."""
     drain = a_drain(number, DrainState.VERIFIED, created_at=NOW + timedelta(days=number))
-    store.add_journal([JournalEntry(drain.id, NOW, "", f"{BEGUN}walk")])
-    store.add_journal([JournalEntry(drain.id, NOW + timedelta(hours=hours), "", f"{COUNTED}all")])
+    store.add_journal([JournalEntry(drain.id, NOW, "", "begin: walk", event=JournalEvent.BEGUN)])
+    store.add_journal(
+        [
+            JournalEntry(
+                drain.id, NOW + timedelta(hours=hours), "", "verified: all", event=JournalEvent.COUNTED
+            )
+        ]
+    )
     return replace(drain, progress=Progress(planned_bytes=size, moved_bytes=size))
 
 

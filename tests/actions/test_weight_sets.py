@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.cluster.port import CrushReweight, Reweight
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import CrushReweight, Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.in_flight import Allowance
-from predrain.actions.crush.choose import Chooser
-from predrain.actions.crush.dump import UnreadableCrushDump, crush_of_dump
-from predrain.actions.crush.map import (
+from predrain.actions.crush.affected_pgs import find_affected_pgs
+from predrain.actions.crush.crush_dump import UnreadableCrushDump, crush_of_dump
+from predrain.actions.crush.crush_map import (
     COMPAT_SET,
     ITEM_NONE,
     ChooseArg,
@@ -28,16 +28,24 @@ from predrain.actions.crush.map import (
     CrushRule,
     RuleStep,
 )
-from predrain.actions.crush.place import place
+from predrain.actions.crush.crush_reweight import find_bounds, with_crush_weight, without_osd
+from predrain.actions.crush.crush_rules import Chooser
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
-from predrain.actions.crush.reweigh import find_bounds, with_crush_weight, without_osd
-from predrain.actions.crush.stirred import stirred
-from predrain.actions.mechanics import retire, weight
-from predrain.actions.placement.what_if import fingerprint, placed, stirred_by, weighed
+from predrain.actions.mechanics import crush_removal
+from predrain.actions.mechanics import crush_weight_ladder as weight
+from predrain.actions.placement.what_if import (
+    apply_crush_weights,
+    compute_map_fingerprint,
+    compute_up_sets,
+    stirred_by,
+)
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import ClusterSpec, crush_tree
+from predrain.actions.simulator.cluster_spec import ClusterSpec, crush_tree
 from predrain.data.drain import DrainState, Intent, Mechanic
 from predrain.data.ids import OsdId, PgId
+from predrain.data.messages import describe_plan_refusal
+from predrain.data.plan_refusal import PlanRefusalKind
 from tests.actions.made import a_context, a_drain, a_plan, calm_view, ec_spec, wide_spec
 from tests.actions.run import Run, map_of
 from tests.actions.test_crush_golden import CRUSHED, golden
@@ -112,9 +120,9 @@ def test_every_pg_of_a_real_cluster_with_weight_sets_is_placed_where_osdmaptool_
     reweights = {OsdId(int(osd)): float(known) for osd, known in recorded()["reweights"].items()}
     up = {PgId(pg): tuple(members) for pg, members in recorded()[when]["up"].items()}
     assert len(up) > 40
-    assert place(crush_of(when), pools, reweights, {}) == up
+    assert place_pgs(crush_of(when), pools, reweights, {}) == up
     plain = replace(crush_of(when), choose_args={})
-    assert place(plain, pools, reweights, {}) != up
+    assert place_pgs(plain, pools, reweights, {}) != up
 
 
 def test_a_crush_weight_changes_weight_sets_as_the_mon_changed_them() -> None:
@@ -176,10 +184,10 @@ def test_whatever_crush_weight_an_osd_passes_only_stirred_pgs_move_under_weight_
     pools = {**pool(3, 64, erasure), 2: replace(pool(3, 64, erasure)[1], id=2)}
     way = [crush, *(with_crush_weight(crush, osd, grains / 0x10000) for grains in (0x10000, 0, *weights))]
     lowest, highest = find_bounds(way[:3])
-    found = stirred(highest, lowest, pools, ALL_IN)
-    before = place(crush, pools, ALL_IN, {})
+    found = find_affected_pgs(highest, lowest, pools, ALL_IN)
+    before = place_pgs(crush, pools, ALL_IN, {})
     for passed in way:
-        after = place(passed, pools, ALL_IN, {})
+        after = place_pgs(passed, pools, ALL_IN, {})
         assert {pg for pg in after if after[pg] != before[pg]} <= found
 
 
@@ -191,8 +199,8 @@ def test_any_map_between_two_bounds_moves_only_stirred_pgs(data: st.DataObject, 
     ends = [replace(plain, choose_args={COMPAT_SET: data.draw(weight_sets(plain))}) for _ in range(3)]
     lowest, highest = find_bounds(ends)
     pools = pool(3, 64, erasure)
-    found = stirred(highest, lowest, pools, ALL_IN)
-    one, *others = (place(each, pools, ALL_IN, {}) for each in ends)
+    found = find_affected_pgs(highest, lowest, pools, ALL_IN)
+    one, *others = (place_pgs(each, pools, ALL_IN, {}) for each in ends)
     for other in others:
         assert {pg for pg in one if one[pg] != other[pg]} <= found
 
@@ -204,8 +212,8 @@ def test_a_weight_that_differs_at_the_second_position_alone_stirs_the_pgs_that_i
     ends = [replace(SMALL, choose_args={COMPAT_SET: args}) for args in (same, second)]
     pools = pool(3, 64, erasure=False)
     lowest, highest = find_bounds(ends)
-    found = stirred(highest, lowest, pools, ALL_IN)
-    one, other = (place(each, pools, ALL_IN, {}) for each in ends)
+    found = find_affected_pgs(highest, lowest, pools, ALL_IN)
+    one, other = (place_pgs(each, pools, ALL_IN, {}) for each in ends)
     moved = {pg for pg in one if one[pg] != other[pg]}
     assert moved
     assert moved <= found
@@ -270,8 +278,10 @@ def test_old_clients_on_a_map_with_weight_sets_get_rungs_of_the_override() -> No
 
 def test_a_removal_on_a_map_with_weight_sets_is_refused_with_the_cure() -> None:
     made = a_plan(balanced_view(), a_drain(intent=Intent.REMOVE))
-    assert "overwrites weights in them, which predrain does not give back" in made.refusals[0]
-    assert "weight-set rm-compat" in made.refusals[0]
+    assert [one.kind for one in made.refusals] == [PlanRefusalKind.REMOVAL_WITH_WEIGHT_SETS]
+    told = describe_plan_refusal(made.refusals[0])
+    assert "overwrites weights in them, which predrain does not give back" in told
+    assert "weight-set rm-compat" in told
     assert made.stirred == ()
 
 
@@ -289,8 +299,10 @@ def test_a_host_that_is_emptied_by_crush_weight_is_refused_on_a_map_with_weight_
     assert a_plan(plain, a_drain()).mechanic is Mechanic.CRUSH_LADDER
     view = SimulatedCluster(a_balanced_spec(spec), 1).view()
     made = a_plan(view, a_drain())
-    assert "the mechanic that is left, CRUSH weight 0, is not to be had" in made.refusals[0]
-    assert "weight-set rm-compat" in made.refusals[0]
+    assert [one.kind for one in made.refusals] == [PlanRefusalKind.ZERO_WITH_WEIGHT_SETS]
+    told = describe_plan_refusal(made.refusals[0])
+    assert "the mechanic that is left, CRUSH weight 0, is not to be had" in told
+    assert "weight-set rm-compat" in told
 
 
 def an_allowance(view: ClusterView) -> Allowance:
@@ -302,7 +314,7 @@ def test_a_crush_weight_does_not_go_down_while_weight_sets_stand() -> None:
     drain = a_drain(0, DrainState.DRAINED, intent=Intent.REMOVE)
     context = a_context(view, drain)
     for batch in (
-        retire.next_rung(view, drain, OsdId(0), context, an_allowance(view)),
+        crush_removal.next_rung(view, drain, OsdId(0), context, an_allowance(view)),
         weight.next_rung(view, OsdId(0), 0.0, an_allowance(view), 4, idle=True),
     ):
         assert batch.commands == ()
@@ -316,15 +328,17 @@ def test_a_fingerprint_changes_with_a_weight_set() -> None:
     row = args[bucket].weight_set[0]
     other = {COMPAT_SET: {**args, bucket: ChooseArg(((row[0] + 1, *row[1:]),))}}
     changed = replace(view, crush=replace(view.crush, choose_args=other))
-    assert fingerprint(changed, drain, frozenset()) != fingerprint(view, drain, frozenset())
+    assert compute_map_fingerprint(changed, drain, frozenset()) != compute_map_fingerprint(
+        view, drain, frozenset()
+    )
 
 
 def test_pgs_that_a_weight_can_move_hold_those_that_the_weight_set_moves() -> None:
     view = balanced_view()
     found = stirred_by(view, (OsdId(0),), {})
     for share in (1.0, 0.5, 0.0):
-        crush = weighed(view, {OsdId(0): view.osds[OsdId(0)].crush_weight * share})
-        moved = {pg for pg, up in placed(view, crush=crush).items() if up != view.pgs[pg].up}
+        crush = apply_crush_weights(view, {OsdId(0): view.osds[OsdId(0)].crush_weight * share})
+        moved = {pg for pg, up in compute_up_sets(view, crush=crush).items() if up != view.pgs[pg].up}
         assert moved
         assert moved <= found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from predrain.service.rest.guarding import WORD_HEADER
+from predrain.service.rest.authentication import CSRF_HEADER
 from tests.attack.outcome import FINISHED, AttackOutcome
 
 READINGS, LATENCY, HALT = "/api/v1/readings", "/api/v1/latency", "/api/v1/halt"
@@ -25,7 +25,7 @@ def deliver_for_other_hosts_by_cookie(
     outcome = AttackOutcome("a cookie in exchange for a host's token")
     for path, items in ((READINGS, readings), (LATENCY, latencies)):
         for item in items:
-            answer = client.post(path, json=[item], headers={WORD_HEADER: session["word"]})
+            answer = client.post(path, json=[item], headers={CSRF_HEADER: session["csrf_token"]})
             outcome.count(refused=answer.status_code >= 400 or answer.json()["accepted"] == 0)
     FINISHED.append(outcome)
     return outcome
@@ -42,7 +42,7 @@ def act_without_credential(client: httpx2.Client, count: int) -> AttackOutcome:
             "Forwarded": f"for={address}",
             "X-Forwarded-Proto": "https",
         }
-        answer = client.post(HALT, json={"why": f"number {number}"}, headers=headers)
+        answer = client.post(HALT, json={"reason": f"number {number}"}, headers=headers)
         outcome.count(refused=answer.status_code in (401, 429))
     FINISHED.append(outcome)
     return outcome

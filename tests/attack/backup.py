@@ -15,11 +15,11 @@ from typing import Any
 
 from predrain.data.clock import SystemClock
 from predrain.data.refusal import Refusal
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.book import Book, CredentialKind
-from predrain.service.backup.signing import signature_of, signing_key
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import Scope
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
+from predrain.service.backup.backup_signature import signature_of, signing_key
+from predrain.service.config.state_directory import StateDir
 from tests.attack.outcome import FINISHED, AttackOutcome
 
 STORE = "state/store.sqlite"
@@ -68,7 +68,9 @@ def _with_token(members: dict[str, bytes], folder: Path) -> dict[str, bytes]:
     path = folder / "planted.sqlite"
     path.write_bytes(members[STORE])
     store = SqliteStore(path)
-    Book(store, SystemClock()).make(CredentialKind.TOKEN, "mallory", [Scope.ADMIN], "mallory")
+    CredentialBook(store, SystemClock()).issue_credential(
+        CredentialKind.TOKEN, "mallory", [Scope.ADMIN], "mallory"
+    )
     store.close()
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA wal_checkpoint(TRUNCATE)")

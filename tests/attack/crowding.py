@@ -76,7 +76,7 @@ def crowd_sign_ins(target: Target, browsers: int = 45) -> tuple[AttackOutcome, f
         waiting = [pool.submit(sign_in) for _ in range(browsers)]
         time.sleep(1.0)
         begun = time.monotonic()
-        answer = target.post("/api/v1/halt", b'{"why": "sign-ins wait"}', token=target.token)
+        answer = target.post("/api/v1/halt", b'{"reason": "sign-ins wait"}', token=target.token)
         seconds = time.monotonic() - begun
         # The halt is what is tried: it is refused to the attacker when it gets through.
         watch.count(answer, refused=(200,))

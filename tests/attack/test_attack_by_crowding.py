@@ -38,7 +38,7 @@ def test_thousands_of_event_streams_of_one_caller_stop_nobody(target: Target) ->
 def test_a_halt_gets_through_while_sign_ins_wait_for_a_silent_provider(tmp_path: Path) -> None:
     with SilentProvider() as provider:
         settings = (
-            'address = "http://localhost"\n'
+            'external_url = "http://localhost"\n'
             f"{NO_RATES}"
             f'[oidc]\nissuer = "http://127.0.0.1:{provider.port}"\nclient_id = "predrain"\nread = ["*"]\n'
         )
@@ -54,7 +54,7 @@ def test_a_halt_works_with_a_full_disk_and_says_where_it_is_kept(tmp_path: Path)
         _fill_disk_of(target)
         halted = _halt(target, "the disk is full")
         assert halted["halted"] == "the disk is full"
-        assert halted["kept"] == ["memory"]
+        assert halted["stored_in"] == ["memory"]
         assert re.search("ends with it: make room", halted["unreached"])
         assert _get_halt(target)["halted"] == "the disk is full"
         _empty_disk_of(target)
@@ -78,7 +78,7 @@ def _limit_files(target: Target, most: str) -> None:
 
 
 def _halt(target: Target, why: str) -> dict[str, Any]:
-    return _ask(target, "POST", json.dumps({"why": why}))
+    return _ask(target, "POST", json.dumps({"reason": why}))
 
 
 def _get_halt(target: Target) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _ask(target: Target, method: str, body: str | None) -> dict[str, Any]:
 
 def _wait_for_place(target: Target, place: str) -> dict[str, Any]:
     end = time.monotonic() + 60
-    while (found := _get_halt(target))["kept"] != [place]:
+    while (found := _get_halt(target))["stored_in"] != [place]:
         assert time.monotonic() < end, found
         time.sleep(0.2)
     return found

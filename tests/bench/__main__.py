@@ -33,6 +33,7 @@ MODULES = (
     "ticking",
     "planning",
     "collecting",
+    "histories",
     "streaming",
     "answering",
     "loading",

@@ -23,19 +23,19 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from predrain.actions.cluster.view import ClusterView, Osd
-from predrain.actions.core.policy import Policy
-from predrain.actions.crush.map import CrushMap
+from predrain.actions.cluster.cluster_view import ClusterView, Osd
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.crush.crush_map import CrushMap
 from predrain.data.clock import SystemClock
 from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
-from predrain.data.log.memory import MemoryLog
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.changes import ChangeKind
-from predrain.service.settings import ServiceTable, Settings
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.app.changes import ChangeKind
+from predrain.service.config.settings import ServiceTable, Settings
 from tests.bench.figure import Figure, Work
 from tests.bench.stage import quantile
 
@@ -124,7 +124,7 @@ def _device(number: int) -> str:
     return f"ST4000DM000_Z{number:07d}"
 
 
-def fleet(folder: Path, devices: int) -> House:
+def fleet(folder: Path, devices: int) -> Application:
     """A house that knows so many devices, each under an OSD; one in forty is bad, and twenty of them drain."""
     clock, now = SystemClock(), SystemClock().now()
     store = SqliteStore(folder / "store.sqlite")
@@ -165,7 +165,7 @@ def fleet(folder: Path, devices: int) -> House:
         moves = tuple(
             Move(PgId(f"3.{pg:x}"), OsdId(number), OsdId(number + 1 + pg % 30), 10**10) for pg in range(150)
         )
-        plan = Plan(Mechanic.UPMAP_WALK, "it can", 7, moves, OsdId(3), 0.7, 0.6, 20.0, "the target's disk")
+        plan = Plan(Mechanic.UPMAP_WALK, "it can", 7, moves, OsdId(3), 0.7, 0.6, 20.0)
         store.save_drain(
             Drain(
                 f"osd.{number}",
@@ -182,18 +182,18 @@ def fleet(folder: Path, devices: int) -> House:
             )
         )
     settings = Settings(service=ServiceTable(port=0, state=folder))
-    house = House(Ports(MemoryLog(), store, clock, _no_forecaster), Policy(), settings)
-    house.fleet.take(readings, outlooks)
+    application = Application(ApplicationPorts(MemoryLog(), store, clock, _no_forecaster), Policy(), settings)
+    application.fleet.update_newest(readings, outlooks)
     crush = CrushMap.__new__(CrushMap)  # no answer that is measured here looks into it
-    house.fleet.look(ClusterView(now, 7, "reef", osds, {}, {}, crush, {}))
+    application.fleet.update_view(ClusterView(now, 7, "reef", osds, {}, {}, crush, {}))
 
-    change = partial(_change_forever, house, readings, outlooks, devices, now)
+    change = partial(_change_forever, application, readings, outlooks, devices, now)
     threading.Thread(target=change, daemon=True).start()
-    return house
+    return application
 
 
 def _change_forever(
-    house: House, readings: list[Reading], outlooks: list[Outlook], devices: int, now: datetime
+    application: Application, readings: list[Reading], outlooks: list[Outlook], devices: int, now: datetime
 ) -> None:
     random_at, turn = 0, 0
     while True:
@@ -202,11 +202,13 @@ def _change_forever(
         chosen = [(random_at + place) % devices for place in range(min(CHANGED, devices))]
         random_at = (random_at + CHANGED) % devices
         at = now + timedelta(seconds=turn)
-        house.fleet.take(
+        application.fleet.update_newest(
             [replace(readings[one], taken_at=at) for one in chosen],
             [replace(outlooks[one], as_of=at, p_fail_30d=0.3 + turn % 7 / 100) for one in chosen],
         )
-        house.changes.tell(ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS)
+        application.changes.notify_change(
+            ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS
+        )
 
 
 def _told(address: str) -> None:
@@ -231,14 +233,16 @@ def _serve_bytes(content: bytes) -> None:
 
 def _serve(devices: int) -> None:
     """Serve until we are ended."""
-    from predrain.service.http_server import Server, bind, url_of
-    from predrain.service.tokens import gather
+    from predrain.service.access.tokens import load_admin_tokens
+    from predrain.service.http.server import Server, bind_listening_socket, url_of
 
     with TemporaryDirectory(prefix="predrain-bench-") as folder:
-        house = fleet(Path(folder), devices)
-        listener = bind(house.settings.service)
-        address = url_of(listener, house.settings.service).removeprefix("http://")
-        server = Server(house, gather(Path(folder) / "token"), listener, started=lambda: _told(address))
+        application = fleet(Path(folder), devices)
+        listener = bind_listening_socket(application.settings.service)
+        address = url_of(listener, application.settings.service).removeprefix("http://")
+        server = Server(
+            application, load_admin_tokens(Path(folder) / "token"), listener, started=lambda: _told(address)
+        )
         server.serve_here()
         os._exit(0)
 

@@ -25,13 +25,13 @@ _OURS = """
 import sys
 from functools import partial
 from pathlib import Path
-from predrain.service import collector_process as collecting
-from predrain.service.tables.collector import load
+from predrain.service.processes import collector_process as collecting
+from predrain.service.config.collector_table import load_collector_settings
 folder = Path(sys.argv[1])
 assert collecting.admin_sockets and hasattr(collecting, "_SUDO")
 collecting.admin_sockets = partial(collecting.admin_sockets, folder)
 collecting._SUDO = None
-collecting.collect(load(folder / "predrain.toml"), lambda _: None)
+collecting.run_collector(load_collector_settings(folder / "predrain.toml"), lambda _: None)
 """
 """`predrain collect` whose drives are files and whose OSDs are those of a folder."""
 _BARE = """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.policy import Policy
-from predrain.actions.simulator.cluster import SimulatedCluster
-from predrain.actions.simulator.worlds import cisco
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.simulator.simulated_cluster import SimulatedCluster
+from predrain.actions.simulator.worlds import build_cisco_cluster
 from predrain.data.drain import DrainState
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.bench.figure import Figure, Work
 
 TICKS, TICK_SECONDS = 200, 10.0
@@ -16,10 +16,10 @@ SEED = 8
 
 def draining() -> Work:
     """Ticks while one OSD drains: look, decide, write down, act."""
-    cluster = SimulatedCluster(cisco(SEED), SEED)
+    cluster = SimulatedCluster(build_cisco_cluster(SEED), SEED)
     controller = Controller(cluster, SqliteStore(":memory:"), Policy())
     controller.tick(cluster.now, {})
-    drain = controller.propose("osd.7", "bench", "a figure", cluster.now)
+    drain = controller.requests.propose("osd.7", "bench", "a figure", cluster.now)
     controller.requests.approve(drain.id, "bench", cluster.now)
     work, steps = Work(), 0
     for _ in range(TICKS):
@@ -35,7 +35,7 @@ def draining() -> Work:
 
 def quiet() -> Work:
     """Ticks with nothing to do."""
-    cluster = SimulatedCluster(cisco(SEED), SEED)
+    cluster = SimulatedCluster(build_cisco_cluster(SEED), SEED)
     controller, work = Controller(cluster, SqliteStore(":memory:"), Policy()), Work()
     for _ in range(TICKS):
         cluster.advance(TICK_SECONDS)
@@ -47,7 +47,7 @@ def quiet() -> Work:
 
 def looking() -> Work:
     """The view alone, of a quiet cluster."""
-    cluster, work = SimulatedCluster(cisco(SEED), SEED), Work()
+    cluster, work = SimulatedCluster(build_cisco_cluster(SEED), SEED), Work()
     for _ in range(TICKS):
         cluster.advance(TICK_SECONDS)
         with work.timed():

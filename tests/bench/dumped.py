@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from predrain.actions.cluster.dumps.answers import RawAnswers, ReadCommand
-from predrain.actions.cluster.port import Command, CommandResult, RemoveUpmap, Reweight, SetUpmap
-from predrain.actions.crush.map import CrushMap
-from predrain.actions.crush.place import place
-from predrain.actions.placement.failure_domains import applied
-from predrain.actions.simulator.spec import ClusterSpec, OsdSpec
+from predrain.actions.cluster.cluster_port import Command, CommandResult, RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.dumps.raw_answers import RawAnswers, ReadCommand
+from predrain.actions.crush.crush_map import CrushMap
+from predrain.actions.crush.pg_placement import place_pgs
+from predrain.actions.placement.failure_domains import apply_upmap_pairs
+from predrain.actions.simulator.cluster_spec import ClusterSpec, OsdSpec
 from predrain.data.ids import PgId
 from tests.actions.recordings import sample
 
@@ -48,7 +48,7 @@ class Dumped:
         """Place every PG and print every row once."""
         pools = {one.pool.id: one.pool for one in self.spec.pools}
         everything_in = {osd.id: 1.0 for osd in self.spec.osds}
-        self._raw = place(self.spec.crush, pools, everything_in, {})
+        self._raw = place_pgs(self.spec.crush, pools, everything_in, {})
         self._up, self._acting = dict(self._raw), dict(self._raw)
         self._row = json.loads(sample("reef-degraded").answers.raw["pg_dump"])["pg_map"]["pg_stats"][0]
         for pg in self._raw:
@@ -85,7 +85,7 @@ class Dumped:
         match command:
             case SetUpmap(pg=pg, pairs=pairs):
                 self.upmaps[pg] = pairs
-                self._move(pg, applied(self._raw[pg], pairs))
+                self._move(pg, apply_upmap_pairs(self._raw[pg], pairs))
             case RemoveUpmap(pg=pg):
                 self.upmaps.pop(pg, None)
                 self._move(pg, self._raw[pg])

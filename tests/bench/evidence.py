@@ -16,7 +16,7 @@ from typing import Any
 
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Reading
-from predrain.data.smart import decode
+from predrain.data.smart import decode_smartctl_output
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NAMES = {
@@ -47,7 +47,7 @@ Row = Mapping[str, Any]
 def reading(document: Document, day: int = 0) -> Reading:
     """A reading on a day, decoded from what smartctl would have printed."""
     at = NOON + timedelta(days=day)
-    seen = decode(json.dumps(document).encode(), at).smart
+    seen = decode_smartctl_output(json.dumps(document).encode(), at).smart
     return Reading(DeviceId("DRIVE_1"), HostName("h"), at, at, seen)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from predrain.data.reading import Reading, Smart
-from predrain.models.rules.fleet import SHARES, TABLE, DriveKind
+from predrain.models.forecast.rules.fleet_levels import SHARES, TABLE, DriveKind
 from tests.bench import evidence
 from tests.conftest import data_folder
 

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from predrain.data.store.postgres import migrated
+from predrain.data.store.postgres_store import migrate_postgres_store
 from tests.bench.figure import MissingInput
 from tests.bench.remembered import DAYS, remembered
 from tests.system.kafka.broker import Broker
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, running() as server:
         database = server.url(server.database())
-        migrated(database)
+        migrate_postgres_store(database)
         (Path(folder) / "kafka").mkdir()
         kafka = Broker(Path(folder) / "kafka").start()
         try:

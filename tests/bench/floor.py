@@ -19,10 +19,10 @@ from predrain.data.history import EPOCH, History, HistoryFiles
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.features.state import DriveState, observe
-from predrain.models.bundle import Bundle
-from predrain.models.outlooks import outlooks
-from predrain.models.rules import judge_symptoms
+from predrain.features.drive_state import DriveState, observe_reading
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.outlooks import build_outlooks
+from predrain.models.forecast.rules import judge_symptoms
 from tests.bench.shares import Share
 
 HEALTHY: Final = 4_000
@@ -93,7 +93,7 @@ def _judge(
             states[day].append((serial, state))
     for day, drives in states.items():
         now = datetime.combine(EPOCH + timedelta(days=day), time(13), UTC)
-        said = outlooks(bundle, [state for _, state in drives], now)
+        said = build_outlooks(bundle, [state for _, state in drives], now)
         for (serial, state), outlook in zip(drives, said, strict=True):
             left = deaths[serial] - day if serial in deaths else FAR + 1
             if SOON < left <= FAR:
@@ -127,9 +127,9 @@ def _landmarks(history: History, drive: int, end: int, step: int) -> Iterator[tu
     state, place = None, rows.start
     for day in range(int(history.day[rows.start]) + 3, end + 1, step):
         while place < rows.stop and history.day[place] <= day:
-            state = observe(state, _reading(history, drive, place, int(history.day[place])))
+            state = observe_reading(state, _reading(history, drive, place, int(history.day[place])))
             place += 1
-        state = observe(state, _reading(history, drive, place - 1, day))
+        state = observe_reading(state, _reading(history, drive, place - 1, day))
         yield day, state
 
 

@@ -1,9 +1,9 @@
 """The forecast beside its peers, on months that neither has seen: `make bench-forecast`.
 
 2018: what was known by 2018-04-30 judges May and June. Fleet: what was known by 2015-09-30 judges 2015 Q4
-and 2016 Q1. Two backtests of `models.backtest`, which `predrain backtest` runs on any history: ours is the
+and 2016 Q1. Two backtests of `models.lab.backtest`, which `predrain backtest` runs on any history: ours is the
 recipe of `predrain train --until`, scored on histories without a failure column; peers are those of
-`models.peers`; all are judged by the same protocol on the same resamples. Nothing is kept between runs.
+`models.lab.peers`; all are judged by the same protocol on the same resamples. Nothing is kept between runs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from predrain.models.backtest import BacktestPlan, backtest, parse_leave_out
-from predrain.models.evaluate.table import lines
-from predrain.models.peers import DEFAULT, NAMES
-from predrain.models.report import further_lines
+from predrain.models.evaluate.score_tables import render_evaluation_report
+from predrain.models.lab.backtest import BacktestPlan, parse_leave_out, run_backtest
+from predrain.models.lab.peers import DEFAULT, NAMES
+from predrain.models.lab.report import further_lines
 from tests.conftest import data_folder
 
 DAILY = "st4000dm000_2018h1_daily.parquet"
@@ -99,10 +99,10 @@ def run(setting: Setting, drives: Path, place: Path, options: argparse.Namespace
         threads=options.threads,
     )
     watch = Stopwatch()
-    (trial,) = backtest([drives / name for name in setting.histories], plan, place, tell=watch).fleets
+    (trial,) = run_backtest([drives / name for name in setting.histories], plan, place, tell=watch).fleets
     (one,) = trial.origins
     console.rule(f"{setting.name}: known by {setting.split}, judged {one.origin.first} to {one.origin.last}")
-    for line in lines(trial.report, None):
+    for line in render_evaluation_report(trial.report, None):
         console.print(line)
     for line in further_lines(trial, plan):
         console.print(line)

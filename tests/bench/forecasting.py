@@ -40,13 +40,15 @@ def half_year() -> Path:
 def features(paths: Sequence[Path] | None = None) -> Work:
     """Every drive-day a landmark: read, held, measured; nothing kept."""
     from predrain.data.history import HistoryFiles
-    from predrain.models.scale import Threads
+    from predrain.models.forecast.part_executor import ThreadExecutor
 
-    work, crew = Work(), Threads(2)
+    work, crew = Work(), ThreadExecutor(2)
     _warm()
     with work.timed():
         files = HistoryFiles(paths or [half_year()], threads=2)
-        for count, columns in crew.each(partial(_measured, files=files), files.parts(crew.rows_a_part)):
+        for count, columns in crew.map_parts(
+            partial(_measured, files=files), files.split_into_parts(crew.rows_per_part)
+        ):
             work.amount += count
             work.note = f"{columns} features"
     return work
@@ -54,8 +56,8 @@ def features(paths: Sequence[Path] | None = None) -> Work:
 
 def _measured(part: object, *, files: object) -> tuple[int, int]:
     from predrain.data.history import HistoryFiles, SerialRange
-    from predrain.features.ledger import ledger_of
-    from predrain.features.vector import vectors
+    from predrain.features.drive_history_rows import ledger_of
+    from predrain.features.feature_vectors import compute_feature_vectors
 
     assert isinstance(part, SerialRange)
     assert isinstance(files, HistoryFiles)
@@ -64,7 +66,7 @@ def _measured(part: object, *, files: object) -> tuple[int, int]:
     drive, day = history.drive.astype(np.int64), history.day.astype(np.int64)
     count = columns = 0
     for begin in range(0, len(day), 100_000):
-        x = vectors(ledger, drive[begin : begin + 100_000], day[begin : begin + 100_000])
+        x = compute_feature_vectors(ledger, drive[begin : begin + 100_000], day[begin : begin + 100_000])
         count, columns = count + len(x), x.shape[1]
     return count, columns
 
@@ -72,9 +74,9 @@ def _measured(part: object, *, files: object) -> tuple[int, int]:
 def pandas_features() -> Work:
     """The same features, as far as a page of pandas goes, of every day of the first drives; checked to be equal."""
     from predrain.data.history import HistoryFiles
-    from predrain.features.ledger import ledger_of
-    from predrain.features.schema import NAMES_IN_ORDER
-    from predrain.features.vector import vectors
+    from predrain.features.drive_history_rows import ledger_of
+    from predrain.features.feature_schema import NAMES_IN_ORDER
+    from predrain.features.feature_vectors import compute_feature_vectors
 
     work = Work()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +86,9 @@ def pandas_features() -> Work:
             found = plain_features(some)
             work.amount = len(found)
         history = HistoryFiles([some]).read()
-        x = vectors(ledger_of(history), history.drive.astype(np.int64), history.day.astype(np.int64))
+        x = compute_feature_vectors(
+            ledger_of(history), history.drive.astype(np.int64), history.day.astype(np.int64)
+        )
         ours = {name: x[:, NAMES_IN_ORDER.index(name)] for name in found.columns}
         unequal = difference(found, ours)
     assert not unequal, f"pandas and predrain differ: {unequal}"
@@ -148,7 +152,7 @@ def one_reading() -> Work:
     """A reading arrives: the drive's state goes on and its outlook is made, one drive at a time."""
     from predrain.data.history import HistoryFiles
     from predrain.data.ids import DeviceId
-    from predrain.service.scoring.bundled import BundledForecaster
+    from predrain.service.forecasting.bundle_choice import BundledForecaster
 
     history = HistoryFiles([half_year()], threads=2).read(keep=lambda names: np.arange(len(names)) % 800 == 0)
     forecaster, work, took = BundledForecaster.load(), Work(), []
@@ -162,7 +166,7 @@ def one_reading() -> Work:
             seconds = work.seconds
             with work.timed():
                 state = forecaster.fold(state, [reading])
-                (outlook,) = forecaster.outlooks([state], reading.taken_at, before)
+                (outlook,) = forecaster.compute_outlooks([state], reading.taken_at, before)
             before = {device: outlook}
             took.append(work.seconds - seconds)
     work.amount = len(took)
@@ -194,8 +198,8 @@ def _reading(device: object, history: object, row: int) -> object:
 def latest_day() -> Work:
     """Features from the whole half-year and scores of one day, of drives already in memory."""
     from predrain.data.history import HistoryFiles
-    from predrain.models.bundle import Bundle
-    from predrain.models.score import score_history
+    from predrain.models.forecast.bundle import Bundle
+    from predrain.models.forecast.history_scores import score_history
 
     history = HistoryFiles([half_year()], threads=2).read(
         keep=lambda names: np.arange(len(names)) < CANDIDATES
@@ -213,8 +217,8 @@ def trees_alone(rows: int) -> Work:
     """LightGBM's own prediction of as many rows and intervals: what no code around it can go below."""
     import lightgbm as lgb
 
-    from predrain.models.bundle import DEFAULT
-    from predrain.models.hazard import INTERVALS
+    from predrain.models.forecast.bundle import DEFAULT
+    from predrain.models.forecast.hazard import INTERVALS
 
     half_year()
     booster = lgb.Booster(model_file=DEFAULT / "model.txt")
@@ -229,11 +233,11 @@ def trees_alone(rows: int) -> Work:
 
 def full_training() -> Work:
     """What `make train` does: landmarks, three cross-fitted boosters, calibration, thresholds, the last booster."""
-    from predrain.models.train import train
+    from predrain.models.forecast.training import train_forecaster
 
     folder, work = histories(), Work()
     with work.timed():
-        trained = train([folder / name for name in SHIPPED], name="bench", threads=2)
+        trained = train_forecaster([folder / name for name in SHIPPED], name="bench", threads=2)
     work.amount = trained.facts.counts["landmarks"]
     work.note = f"{trained.facts.counts['deaths']:,} deaths"
     return work
@@ -242,12 +246,12 @@ def full_training() -> Work:
 def landmarks_alone() -> Work:
     """Drawing the landmarks, without learning."""
     from predrain.data.lifespan import sources_of
-    from predrain.models.landmarks import draw
+    from predrain.models.forecast.landmarks import draw_landmarks
 
     folder, work = histories(), Work()
     with work.timed():
         for source in sources_of([folder / name for name in SHIPPED]):
-            work.amount += len(draw(source, until=None, seed=20180630))
+            work.amount += len(draw_landmarks(source, until=None, seed=20180630))
     return work
 
 

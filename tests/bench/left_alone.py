@@ -2,8 +2,9 @@
 
 `python -m tests.bench.left_alone`: trained on the fleet of 2013 and 2014, judged on 2015 and the first quarter of 2016,
 with one landmark a week. Three ways: frozen (thresholds and base rates of the training), in service (once a month base
-rates and thresholds follow what the fleet showed so far, as `service.scoring.watch` has it), and trained anew. For each
-quarter: failures that were called bad or a warning in the 30 days before, and healthy months that were.
+rates and thresholds follow what the fleet showed so far, as `service.forecasting.forecast_health` has it), and
+trained anew. For each quarter: failures that were called bad or a warning in the 30 days before, and healthy
+months that were.
 """
 
 from __future__ import annotations
@@ -24,15 +25,20 @@ from predrain.data.history import EPOCH
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
 from predrain.data.scorebook import ScorebookForecasts
-from predrain.models.backtest.readings import without_fates
-from predrain.models.bundle import Bundle
+from predrain.models.deploy.model_card import card_of
+from predrain.models.deploy.model_comparison import (
+    CalibrationVerdict,
+    Comparison,
+    compare_bundles,
+    measure_family_calibration,
+)
 from predrain.models.evaluate import FailureTruth, read_truth
-from predrain.models.experience import FleetExperience, learn_from_fleet
-from predrain.models.fleet_thresholds import FOLLOWED_DAYS
-from predrain.models.model_card import card_of
-from predrain.models.model_comparison import CalibrationVerdict, Comparison, calibration, compare
-from predrain.models.score import score
-from predrain.models.train import train, write
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.experience import FleetExperience, learn_from_fleet
+from predrain.models.forecast.fleet_thresholds import FOLLOWED_DAYS
+from predrain.models.forecast.history_scores import score_landmark_days
+from predrain.models.forecast.training import save_trained_bundle, train_forecaster
+from predrain.models.lab.backtest.judged_readings import without_fates
 from tests.bench.forecast import CHANGES
 from tests.conftest import data_folder
 
@@ -66,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, str]:
-    """Train, score month by month, judge each quarter, and tell when the alert `calibration` first stood."""
+    """Train, score month by month, judge each quarter, and report when the alert of the calibration first stood."""
     truth = read_truth(paths)
     readings = scratch / "readings.parquet"
     first = (QUARTERS[0][0] - EPOCH).days
@@ -98,7 +104,9 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> tuple[Table, 
             table.add_row(
                 str(begin),
                 way,
-                *_told(compare({way: book.only((book.day >= low) & (book.day <= high))}, known)),
+                *_told(
+                    compare_bundles({way: book.select_lines((book.day >= low) & (book.day <= high))}, known)
+                ),
             )
     return table, _find_alert(books["frozen"], truth, bundle)
 
@@ -109,7 +117,9 @@ def _find_alert(book: ScorebookForecasts, truth: FailureTruth, bundle: Bundle) -
     first = (QUARTERS[0][0] - EPOCH).days
     for days in range(30, truth.end - first, 15):
         today = first + days
-        judged = calibration(book.only(book.day <= today), list_lives(truth, today), bundle.reference.group)
+        judged = measure_family_calibration(
+            book.select_lines(book.day <= today), list_lives(truth, today), bundle.reference.find_family
+        )
         off = [
             f"{one.family} ({one.expected:.0f} expected, {one.observed} seen)"
             for one in judged
@@ -124,11 +134,11 @@ def _told(found: Comparison) -> tuple[str, ...]:
     (one,) = found.standings
     return (
         str(found.failures),
-        f"{one.foretold_bad / max(found.failures, 1):.3f}",
-        f"{one.foretold / max(found.failures, 1):.3f}",
+        f"{one.detected_bad / max(found.failures, 1):.3f}",
+        f"{one.detected / max(found.failures, 1):.3f}",
         f"{found.windows:,}",
-        f"{one.alarmed_bad / max(found.windows, 1):.2%}",
-        f"{one.alarmed / max(found.windows, 1):.2%}",
+        f"{one.false_alarms_bad / max(found.windows, 1):.2%}",
+        f"{one.false_alarms / max(found.windows, 1):.2%}",
     )
 
 
@@ -147,19 +157,22 @@ def _serve(
         end = min(begin + MONTH - timedelta(1), QUARTERS[-1][1])
         book = join_books([book, score_weekly(readings, serving, begin, end, threads)])
         begin = end + timedelta(1)
-    return book.only(book.day >= (QUARTERS[0][0] - EPOCH).days)
+    return book.select_lines(book.day >= (QUARTERS[0][0] - EPOCH).days)
 
 
 def _train(paths: Sequence[Path], until: date, folder: Path, threads: int) -> Bundle:
     print(f"training on what was known by {until}", file=sys.stderr)
-    trained = train(paths, name=folder.name, until=until, threads=threads)
-    write(trained, folder, card_of(trained.facts))
+    trained = train_forecaster(paths, name=folder.name, until=until, threads=threads)
+    save_trained_bundle(trained, folder, card_of(trained.facts))
     return Bundle.load(folder)
 
 
 def score_weekly(readings: Path, bundle: Bundle, first: date, last: date, threads: int) -> ScorebookForecasts:
     tables = [
-        part.table for part in score([readings], bundle, first=first, last=last, every=WEEK, threads=threads)
+        part.table
+        for part in score_landmark_days(
+            [readings], bundle, first=first, last=last, every=WEEK, threads=threads
+        )
     ]
     table = pa.concat_tables(tables)
     day = table["date"].to_numpy().astype("datetime64[D]").astype(np.int64)
@@ -187,7 +200,7 @@ def join_books(books: Sequence[ScorebookForecasts]) -> ScorebookForecasts:
 
 
 def _sorted(book: ScorebookForecasts) -> ScorebookForecasts:
-    return book.only(np.lexsort([book.day, book.device.astype(str)]))
+    return book.select_lines(np.lexsort([book.day, book.device.astype(str)]))
 
 
 def list_lives(truth: FailureTruth, until: int) -> Lifespans:

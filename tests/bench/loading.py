@@ -26,11 +26,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.view import ClusterView, Osd
-from predrain.actions.crush.map import CrushMap
+from predrain.actions.cluster.cluster_view import ClusterView, Osd
+from predrain.actions.crush.crush_map import CrushMap
 from predrain.data.clock import SystemClock
 from predrain.data.ids import OsdId
-from predrain.service.scoring.sender import Sender
+from predrain.service.storage.record_sender import RecordSender
 from tests.bench.figure import Figure, Work
 from tests.bench.readers import Readers
 from tests.bench.stage import NOW, drives, quantile, reading
@@ -47,7 +47,7 @@ def count_worked(address: str) -> int:
     with closing(http.client.HTTPConnection(address, timeout=120)) as connection:
         connection.request("GET", "/metrics")
         lines = connection.getresponse().read().decode().splitlines()
-    found = next(line for line in lines if line.startswith("predrain_readings_worked_total "))
+    found = next(line for line in lines if line.startswith("predrain_readings_processed_total "))
     return int(float(found.split()[1]))
 
 
@@ -90,8 +90,11 @@ class Hosts:
     """They send: A_SECOND readings a second in posts of A_POST, each reading with its own time."""
 
     def __init__(self, address: str, token: str, devices: int = DEVICES) -> None:
-        sender = Sender("bench", SystemClock())
-        made = [sender.seal(reading(number, smart, NOW)) for number, smart in enumerate(drives(devices))]
+        sender = RecordSender("bench", SystemClock())
+        made = [
+            sender.encode_envelope(reading(number, smart, NOW))
+            for number, smart in enumerate(drives(devices))
+        ]
         if not all(STAMP in one for one in made):
             raise ValueError("an envelope does not say when it was taken as it did once")
         self._parts = [one.split(STAMP) for one in made]
@@ -153,11 +156,11 @@ class Held:
 def loaded(seconds: float) -> Work:
     """All at once, for so long."""
     with serving() as service:
-        hosts = Hosts(service.address, service.token)
+        hosts = Hosts(service.external_url, service.token)
         hosts.once(service)
         held, spawn = Held(service), multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
-        readers = spawn.Process(target=_read, args=(service.address, seconds, theirs), daemon=True)
+        readers = spawn.Process(target=_read, args=(service.external_url, seconds, theirs), daemon=True)
         readers.start()
         theirs.close()
         ours.recv()
@@ -189,7 +192,7 @@ def loaded(seconds: float) -> Work:
 def alone() -> Work:
     """The same question to a service that has nothing else to do."""
     with serving() as service:
-        Hosts(service.address, service.token).once(service)
+        Hosts(service.external_url, service.token).once(service)
         waits = _asked(service, time.monotonic() + 10)
     return Work(1, quantile(waits, 0.99), note=f"devices p50 {_ms(waits, 0.5)}, p99 {_ms(waits, 0.99)}")
 
@@ -197,7 +200,7 @@ def alone() -> Work:
 def _asked(service: Service, end: float) -> list[float]:
     """Seconds of each answer to `GET devices`, ten a second until `end`."""
     waits = []
-    with closing(http.client.HTTPConnection(service.address, timeout=120)) as connection:
+    with closing(http.client.HTTPConnection(service.external_url, timeout=120)) as connection:
         while (began := time.monotonic()) < end:
             service.ask(connection, "/api/v1/devices")
             waits.append(time.monotonic() - began)
@@ -260,23 +263,23 @@ def _view(devices: int) -> ClusterView:
 
 def _serve(folder: Path, devices: int) -> None:
     """What `predrain up` does, over a cluster that stands still. Until SIGTERM."""
-    from predrain.service import python_runtime as interpreter
-    from predrain.service.http_server import Server, bind, url_of
-    from predrain.service.settings import ServiceTable, Settings
-    from predrain.service.up import build
+    from predrain.service.config.settings import ServiceTable, Settings
+    from predrain.service.http.server import Server, bind_listening_socket, url_of
+    from predrain.service.processes.up import open_application
+    from predrain.service.runtime import python_runtime
 
     settings = Settings(service=ServiceTable(port=0, state=folder / "state"))
-    listener = bind(settings.service)
+    listener = bind_listening_socket(settings.service)
     address = url_of(listener, settings.service).removeprefix("http://")
-    interpreter.tune()
-    with build(settings, lambda _: None, lambda _: None) as built:
-        built.house.fleet.look(_view(devices))
+    python_runtime.tune_garbage_collector()
+    with open_application(settings, lambda _: None, lambda _: None) as built:
+        built.application.fleet.update_view(_view(devices))
 
         def started() -> None:
-            built.house.run()
+            built.application.run()
             print(address, flush=True)
 
-        Server(built.house, built.known, listener, started=started).serve_here()
+        Server(built.application, built.known, listener, started=started).serve_here()
 
 
 FIGURES = (

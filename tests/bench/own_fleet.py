@@ -25,12 +25,17 @@ from rich.table import Table
 
 from predrain.data.history import EPOCH
 from predrain.data.scorebook import ScorebookForecasts
-from predrain.models.backtest.readings import without_fates
-from predrain.models.bundle import Bundle
+from predrain.models.deploy.model_card import card_of
 from predrain.models.evaluate import FailureTruth, read_truth
-from predrain.models.landmarks import crc
-from predrain.models.model_card import card_of
-from predrain.models.train import Foundation, TooLittleHistory, train, write
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.landmarks import hash_serials
+from predrain.models.forecast.training import (
+    TooLittleHistory,
+    TrainingFoundation,
+    save_trained_bundle,
+    train_forecaster,
+)
+from predrain.models.lab.backtest.judged_readings import without_fates
 from tests.bench.forecast import CHANGES
 from tests.bench.left_alone import WEEK, join_books, list_lives, score_weekly
 from tests.conftest import data_folder
@@ -80,10 +85,10 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
     first, last = ((day - EPOCH).days for day in JUDGED)
     readings = scratch / "readings.parquet"
     without_fates(paths[:1], readings, truth, np.arange(first, last + 1, WEEK, dtype=np.int64))
-    strangers = crc(truth.serials) // 17 % 2 == 0
+    strangers = hash_serials(truth.serials) // 17 % 2 == 0
     shipped = _train(paths, SHIPPED_BY, ~strangers, truth, scratch / "shipped", threads, None)
     assert shipped is not None
-    foundation = Foundation.load_bundle(scratch / "shipped")
+    foundation = TrainingFoundation.load_bundle(scratch / "shipped")
     book = score_weekly(readings, shipped, *JUDGED, threads)
     table = Table(
         "drives",
@@ -99,14 +104,16 @@ def measure(paths: Sequence[Path], scratch: Path, threads: int) -> Table:
         books: dict[str, list[ScorebookForecasts]] = {way: [] for way in WAYS}
         trained = dict.fromkeys(WAYS, fleets)
         for number, mine in enumerate(_draw_fleets(truth, strangers, size, fleets)):
-            own = book.only(np.isin(book.device.astype(str), truth.serials[mine].astype(str)))
+            own = book.select_lines(np.isin(book.device.astype(str), truth.serials[mine].astype(str)))
             books["shipped"].append(own)
             for way, onto in (("continued", foundation), ("alone", None)):
                 folder = scratch / f"{way}-{size}-{number}"
                 made = _train(paths, LEARNED_BY, ~mine, truth, folder, threads, onto)
                 trained[way] -= made is None
                 scored = own if made is None else score_weekly(readings, made, *JUDGED, threads)
-                books[way].append(scored.only(np.isin(scored.device.astype(str), own.device.astype(str))))
+                books[way].append(
+                    scored.select_lines(np.isin(scored.device.astype(str), own.device.astype(str)))
+                )
         for way in WAYS:
             told = _judge(join_books(books[way]), truth, trained[way])
             table.add_row(
@@ -138,23 +145,25 @@ def _train(
     truth: FailureTruth,
     folder: Path,
     threads: int,
-    onto: Foundation | None,
+    onto: TrainingFoundation | None,
 ) -> Bundle | None:
     print(f"training {folder.name}", file=sys.stderr)
     exclude = frozenset(truth.serials[barred].astype(str).tolist())
     try:
-        trained = train(paths, name=folder.name, until=until, exclude=exclude, threads=threads, onto=onto)
+        trained = train_forecaster(
+            paths, name=folder.name, until=until, exclude=exclude, threads=threads, onto=onto
+        )
     except TooLittleHistory as why:
         print(why, file=sys.stderr)
         return None
-    write(trained, folder, card_of(trained.facts))
+    save_trained_bundle(trained, folder, card_of(trained.facts))
     return Bundle.load(folder)
 
 
 def _judge(book: ScorebookForecasts, truth: FailureTruth, trained: int) -> Figures:
     lives = list_lives(truth, truth.end)
     devices, drive = np.unique(book.device.astype(str), return_inverse=True)
-    at = lives.of(devices.astype(object))
+    at = lives.find_positions(devices.astype(object))
     death = np.where(lives.died[at], lives.last[at], 1 << 40)[drive]
     p, left = book.p[:, 2], death - book.day
     dies = (left > 0) & (left <= MONTH)

@@ -13,16 +13,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from predrain.actions.cluster.view import ClusterView, Osd, Pg
-from predrain.actions.core.pg_survey import survey
-from predrain.actions.core.policy import Policy
-from predrain.actions.core.situation import Context, Memory
-from predrain.actions.crush.map import CrushMap, CrushRule, RuleStep
-from predrain.actions.crush.place import place
+from predrain.actions.cluster.cluster_view import ClusterView, Osd, Pg
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.core.situation import Context, SentMemory
+from predrain.actions.crush.crush_map import CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
-from predrain.actions.engine.plan import plan
-from predrain.actions.simulator.spec import crush_tree
-from predrain.actions.simulator.worlds import TB, disks
+from predrain.actions.engine.plan_building import plan_drain
+from predrain.actions.simulator.cluster_spec import crush_tree
+from predrain.actions.simulator.worlds import TB, build_osd_specs
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
 from tests.bench.figure import Figure, MissingInput, Work
@@ -55,10 +55,10 @@ def generated(
     hosts: int, per_host: int, racks: int, pg_num: int, size: int, *, erasure: bool, size_bytes: int = 12 * TB
 ) -> ClusterView:
     """A cluster at rest with one pool, 60 % full, its PGs where CRUSH puts them."""
-    osds = disks(hosts=hosts, per_host=per_host, size_bytes=size_bytes, racks=racks)
+    osds = build_osd_specs(hosts=hosts, per_host=per_host, size_bytes=size_bytes, racks=racks)
     pool = Pool(1, "pool", size, size - 2 if erasure else 2, pg_num, pg_num, 0, erasure)
     crush = crush_tree(osds, rules={0: _RULES[erasure]})
-    up = place(crush, {1: pool}, {osd.id: 1.0 for osd in osds}, {})
+    up = place_pgs(crush, {1: pool}, {osd.id: 1.0 for osd in osds}, {})
     shard = int(FULL * len(osds) * size_bytes / (pg_num * size))
     held = Counter(osd for members in up.values() for osd in members)
     clean = frozenset({"active", "clean"})
@@ -83,10 +83,10 @@ def generated(
 def planned(view: ClusterView, intent: Intent = Intent.REPLACE) -> Work:
     """One plan of one device, from a surveyed view."""
     drain = Drain("osd.7", DeviceId("D_7"), (VICTIM,), DrainState.PROPOSED, intent, "bench", "", NOW, NOW)
-    context = Context(survey(view), {}, (drain,), NOW, Memory(NOW - timedelta(minutes=1)))
+    context = Context(survey_pgs(view), {}, (drain,), NOW, SentMemory(NOW - timedelta(minutes=1)))
     work = Work(amount=1)
     with work.timed():
-        made = plan(view, drain, Policy(), context)
+        made = plan_drain(view, drain, Policy(), context)
     assert made.moves
     assert not made.refusals
     work.note = f"{len(made.moves)} PGs, {made.bytes / TB:.1f} TB"
@@ -119,7 +119,7 @@ def by_osdmaptool(view: ClusterView, spare: int, bits: int) -> Work:
     rows = {row[0]: row[1] for line in told.splitlines() if len(row := line.split("\t")) == 3}
     assert len(rows) == pool.pg_num
     mine = [pg.id for pg in view.pgs.values() if VICTIM in pg.up]
-    final = place(view.crush, {1: pool}, {**dict.fromkeys(view.osds, 1.0), VICTIM: 0.0}, {}, only=mine)
+    final = place_pgs(view.crush, {1: pool}, {**dict.fromkeys(view.osds, 1.0), VICTIM: 0.0}, {}, only=mine)
     assert all(rows[pg] == f"[{','.join(map(str, up))}]" for pg, up in final.items())
     work.note = f"{len(rows)} PGs of {pool.size} placed"
     return work

@@ -26,7 +26,7 @@ def documents() -> list[bytes]:
 
 def decoded() -> Work:
     """`data.smart.decode` of every document, refusals included."""
-    from predrain.data.smart import Undecodable, decode
+    from predrain.data.smart import Undecodable, decode_smartctl_output
 
     texts, now, work = documents(), datetime(2026, 1, 1, tzinfo=UTC), Work()
     work.note = f"{len(texts)} files, {sum(map(len, texts)) / len(texts) / 1000:.0f} kB each"
@@ -34,7 +34,7 @@ def decoded() -> Work:
         with work.timed():
             for text in texts:
                 try:
-                    decode(text, now)
+                    decode_smartctl_output(text, now)
                 except Undecodable:
                     continue
         work.amount += len(texts)
@@ -57,8 +57,8 @@ def parsed() -> Work:
 
 def appended() -> Work:
     """Batches accepted by the SQLite log, each durable when it returns."""
-    from predrain.data.log.port import Record, Topic
-    from predrain.data.log.sqlite import SqliteLog
+    from predrain.data.log.log_port import Record, Topic
+    from predrain.data.log.sqlite_log import SqliteLog
 
     work, batch = Work(note=f"batches of {BATCH} x {BYTES} B"), [Record("device", b"x" * BYTES)] * BATCH
     with tempfile.TemporaryDirectory() as folder:
@@ -86,8 +86,8 @@ def inserted() -> Work:
 
 def read_back() -> Work:
     """The log's records read and committed by one group, a batch at a time."""
-    from predrain.data.log.port import Record, Topic
-    from predrain.data.log.sqlite import SqliteLog
+    from predrain.data.log.log_port import Record, Topic
+    from predrain.data.log.sqlite_log import SqliteLog
 
     work = Work(note="read and commit, 500 at a time")
     with tempfile.TemporaryDirectory() as folder:

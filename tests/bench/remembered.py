@@ -13,18 +13,18 @@ import duckdb
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.data.importing import backblaze
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Record, Topic
+from predrain.data.importing import backblaze_import
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.reading import Reading
-from predrain.data.store.port import Checkpoint
-from predrain.data.store.sqlite import SqliteStore
-from predrain.features.state import DriveState
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.latest import Gist
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Checkpoint
+from predrain.features.drive_state import DriveState
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.newest_outlooks import NewestOutlookSummaries
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.bench.forecasting import LAST, half_year
 
 DAYS = 90
@@ -37,9 +37,9 @@ def remembered(drives: int) -> dict[str, float]:
     """Bytes a drive by what they are, of a worker that has had `drives` of them. Raises MissingInput."""
     with tempfile.TemporaryDirectory() as folder:
         store, log, clock = SqliteStore(Path(folder) / "store.db"), MemoryLog(), SystemClock()
-        forecaster, sender = BundledForecaster.load(), Sender("bench", clock)
-        gist = Gist()
-        worker = Worker(log, store, clock, forecaster, gist, Announcements(), sender)
+        forecaster, sender = BundledForecaster.load(), RecordSender("bench", clock)
+        gist = NewestOutlookSummaries()
+        worker = ScoringWorker(log, store, clock, forecaster, gist, Announcements(), sender)
         last: list[Record] = []
         packed = 0
         for history in histories(drives, Path(folder)):
@@ -49,7 +49,7 @@ def remembered(drives: int) -> dict[str, float]:
             packed += len(held)
             store.add_readings(past[-1:])
             store.save_checkpoints([Checkpoint(newest.device, forecaster.layout, past[-1].taken_at, held)])
-            last.append(Record(newest.device, sender.seal(newest)))
+            last.append(Record(newest.device, sender.encode_envelope(newest)))
         count = len(last) - WARM
         _taken(worker, log, last[:WARM])
         del last[:WARM]
@@ -77,13 +77,13 @@ def histories(drives: int, folder: Path) -> Iterator[list[Reading]]:
         f"ORDER BY hash(name) LIMIT {drives}) "
         f"SELECT recent.* FROM recent JOIN steady ON serial_number = name ORDER BY name, date) TO '{table}'"
     )
-    (part,) = backblaze.parts([table], HostName("bench"))
+    (part,) = backblaze_import.list_backblaze_import_parts([table], HostName("bench"))
     readings = (item for item in part.items(0) if isinstance(item, Reading))
     for _, of_drive in groupby(readings, key=lambda reading: reading.device):
         yield list(of_drive)
 
 
-def _taken(worker: Worker[DriveState], log: MemoryLog, records: list[Record]) -> None:
+def _taken(worker: ScoringWorker[DriveState], log: MemoryLog, records: list[Record]) -> None:
     for begin in range(0, len(records), BATCH):
         log.append(Topic.READINGS, records[begin : begin + BATCH])
         while worker.step().taken:

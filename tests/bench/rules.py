@@ -24,8 +24,8 @@ from rich.table import Table
 
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading
-from predrain.features.state import observe
-from predrain.models.rules import RuleVerdict, judge, judge_symptoms
+from predrain.features.drive_state import observe_reading
+from predrain.models.forecast.rules import RuleVerdict, judge_by_rules, judge_symptoms
 from tests.bench import evidence, floor
 from tests.bench.shares import Share
 from tests.conftest import data_folder
@@ -76,8 +76,8 @@ def _by_group(drives: Iterable[tuple[str, Reading]]) -> list[Share]:
     statuses: Counter[tuple[str, str]] = Counter()
     signs: Counter[tuple[str, str]] = Counter()
     for group, reading in drives:
-        state = observe(None, reading)
-        verdict = judge(state) or judge_symptoms(state)
+        state = observe_reading(None, reading)
+        verdict = judge_by_rules(state) or judge_symptoms(state)
         for counted in (group, "all"):
             of[counted] += 1
             if verdict is None:
@@ -118,8 +118,8 @@ def _before(folder: Path) -> list[Share]:
 def _flags(days: Iterable[tuple[int, Reading]]) -> dict[int, Status]:
     state, found = None, {}
     for before, reading in days:
-        state = observe(state, reading)
-        verdict = judge(state)
+        state = observe_reading(state, reading)
+        verdict = judge_by_rules(state)
         assert verdict is not None
         found[before] = verdict.status
     return found

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from predrain.models.family import Counts
-from predrain.models.model_card import card_of
+from predrain.models.deploy.model_card import card_of
+from predrain.models.forecast.drive_family import Counts
+from predrain.models.forecast.training import save_trained_bundle, train_forecaster
 from predrain.models.tables.make import count_lives
-from predrain.models.train import train, write
 from tests.bench.forecast import SETTINGS
 from tests.conftest import data_folder
 
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, known in (("with-lives", lives), ("without-lives", None)):
             place = Path(scratch) / name
             print(f"training {name}", file=sys.stderr, flush=True)
-            trained = train(
+            trained = train_forecaster(
                 histories, name=name, until=setting.split, lives=known, threads=options.threads,
                 tell=lambda line: print(line, file=sys.stderr, flush=True),
             )  # fmt: skip
-            write(trained, place, card_of(trained.facts))
+            save_trained_bundle(trained, place, card_of(trained.facts))
             scores.append(place.with_suffix(".parquet"))
             subprocess.run(
                 [PREDRAIN, "score", histories[0], *JUDGED, "--bundle", place, "--out", scores[-1]], check=True

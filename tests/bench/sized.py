@@ -17,17 +17,17 @@ import psycopg
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog
-from predrain.data.log.port import Log, Record, Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.port import Store
-from predrain.data.store.postgres import PostgresStore
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.latency_ingest import LatencyIngest
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.latest import Gist
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.data.log.log_port import Log, Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.newest_outlooks import NewestOutlookSummaries
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.latency_ingest import LatencyIngest
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.bench import stage as scene
 from tests.bench.figure import MissingInput
 
@@ -100,9 +100,11 @@ def measured(
     logged: tuple[str, Bytes, Bytes], kept: tuple[str, Bytes, Bytes], log: Log, store: Store
 ) -> Iterator[str]:
     """Send, work, and say what each came to."""
-    clock, sender = SystemClock(), Sender("hosts", SystemClock())
+    clock, sender = SystemClock(), RecordSender("hosts", SystemClock())
     fleet, now = scene.drives(DISKS), clock.now()
-    worker = Worker(log, store, clock, BundledForecaster.load(), Gist(), Announcements(), sender)
+    worker = ScoringWorker(
+        log, store, clock, BundledForecaster.load(), NewestOutlookSummaries(), Announcements(), sender
+    )
 
     def looked(look: int) -> None:
         for begin in range(0, DISKS, A_HOST):
@@ -110,7 +112,7 @@ def measured(
                 scene.reading(number, fleet[number], now + timedelta(hours=look - LOOKS), look)
                 for number in range(begin, begin + A_HOST)
             ]
-            log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])
+            log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in readings])
         done = 0
         while done < DISKS:
             done += worker.step().taken
@@ -127,14 +129,14 @@ def measured(
     for minute in range(MINUTES):
         for host in range(DISKS // A_HOST):
             batch = scene.batch(host, minute, A_HOST)
-            log.append(Topic.LATENCY, [Record(batch.host, sender.seal(batch))])
+            log.append(Topic.LATENCY, [Record(batch.host, sender.encode_envelope(batch))])
     latencies, done = LatencyIngest(log, store, clock, sender), 0
     while done < count:
         done += latencies.step().taken
     yield told(logged[0], f"a host's minute, {A_HOST} OSDs", logged[2]() - before[0], count)
     yield told(kept[0], f"a host's minute, {A_HOST} OSDs", kept[2]() - before[1], count)
     if isinstance(store, PostgresStore):  # a file keeps the room of what went, and fills it again
-        rows = count - store.coarsen(clock.now())
+        rows = count - store.merge_old_latencies(clock.now())
         yield told(kept[0], f"its ten minutes, {A_HOST} OSDs", kept[2]() - before[1], rows)
 
 

@@ -14,8 +14,8 @@ from random import Random
 import msgspec
 
 from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.reading import LatencyBatch, LatencySummary, Reading, Smart
-from predrain.data.windows import Windows
+from predrain.data.latency_windows import LatencyBatch, LatencySummary, LatencyWindows
+from predrain.data.reading import Reading, Smart
 from tests.bench.figure import MissingInput, Work
 from tests.bench.plumbing import documents
 
@@ -44,8 +44,8 @@ class Stage:
 def stage(folder: Path, *settings: str) -> Iterator[Stage]:
     """Both servers with empty topics and tables; settings: of PostgreSQL, `name = value`. Raises MissingInput."""
     from predrain.data.log.kafka import Broker, TopicShape, ensure_topics
-    from predrain.data.log.port import Topic
-    from predrain.data.store.postgres import migrated
+    from predrain.data.log.log_port import Topic
+    from predrain.data.store.postgres_store import migrate_postgres_store
     from tests.system.kafka import jars
     from tests.system.kafka.broker import Broker as Kafka
     from tests.system.postgres.server import running
@@ -64,13 +64,14 @@ def stage(folder: Path, *settings: str) -> Iterator[Stage]:
             server.stop()
             server.start()
             url = server.url(server.database())
-            migrated(url)
+            migrate_postgres_store(url)
             shapes = dict.fromkeys(Topic, TopicShape(PARTITIONS, timedelta(days=1)))
             ensure_topics(Broker((kafka.address(),)), shapes, replicas=1, in_sync=1)
             config = folder / "predrain.toml"
             config.write_text(
                 f'[service]\nstate = "{folder / "state"}"\n[store]\nurl = "{url}"\n'
-                f'[kafka]\nbootstrap = ["{kafka.address()}"]\nreplicas = 1\nin_sync = 1\n'
+                f'[kafka]\nbootstrap_servers = ["{kafka.address()}"]\n'
+                "replication_factor = 1\nmin_insync_replicas = 1\n"
             )
             yield Stage(folder, config, kafka.address(), url)
     finally:
@@ -79,12 +80,12 @@ def stage(folder: Path, *settings: str) -> Iterator[Stage]:
 
 def drives(count: int) -> list[Smart]:
     """What `count` hard disks said: real ones of thirty models over and over, each with a serial of its own."""
-    from predrain.data.smart import Undecodable, decode
+    from predrain.data.smart import Undecodable, decode_smartctl_output
 
     models = []
     for text in documents():
         try:
-            smart = decode(text, NOW).smart
+            smart = decode_smartctl_output(text, NOW).smart
         except Undecodable:
             continue
         if smart.identity.rotation_rpm and smart.identity.model and len(smart.attributes) >= 20:
@@ -128,7 +129,7 @@ def batch(host: int, minute: int, osds: int = OSDS_A_HOST) -> LatencyBatch:
             times[6], times[3], round(load / 60, 2), round(random.random() * 3, 2), 0, 1, False, minute % 60 < 9,
         )  # fmt: skip
 
-    return LatencyBatch(name, Windows.of(map(summary, range(osds))))
+    return LatencyBatch(name, LatencyWindows.from_summaries(map(summary, range(osds))))
 
 
 def passed(done: Callable[[], int], total: int) -> Work:

@@ -10,7 +10,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,36 +45,51 @@ def known() -> Work:
         return _fastest([_ours(Path(folder)) for _ in range(STARTS)])
 
 
+def restarted(disks: int, *, checkpoints: bool = True) -> Work:
+    """A start on disks with a past, until all of their states are read back and readings are scored."""
+    from predrain.data.store.sqlite_store import SqliteStore
+    from tests.bench import stage as scene
+    from tests.bench.histories import fill_past
+
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "store.sqlite")
+        fill_past(store, scene.drives(disks), checkpoints=checkpoints)
+        store.close()
+        return _fastest([_ours(Path(folder), "readyz") for _ in range(STARTS)])
+
+
 def bare() -> Work:
     """The same framework and server with one route and nothing behind it."""
     return _fastest([_started(["-c", BARE, str(port)], port) for port in _ports(STARTS)])
 
 
-def _ours(state: Path) -> Work:
+def _ours(state: Path, route: str = "healthz") -> Work:
     (port,) = _ports(1)
-    return _started(["-c", UP, "up", "--port", str(port), "--state", str(state)], port)
+    return _started(["-c", UP, "up", "--port", str(port), "--state", str(state)], port, route)
 
 
-def _started(arguments: list[str], port: int) -> Work:
+def _started(arguments: list[str], port: int, route: str = "healthz") -> Work:
     """Wall and processor seconds of a process until it answers."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, *arguments], env=COMPILED, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        while not _answers(port):
+        while not _answers(port, route):
             if process.poll() is not None:
                 raise RuntimeError(f"{arguments} ended with {process.returncode}")
-            time.sleep(0.005)
+            time.sleep(
+                0.005 if route == "healthz" else 0.05
+            )  # a start that takes seconds is not to answer hundreds
         return Work(1, time.perf_counter() - began, processor_seconds(process.pid))
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, route: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{route}", timeout=5) as answer:
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError):
         return False
@@ -101,7 +118,7 @@ def _ports(count: int) -> list[int]:
 
 
 def _filled(state: Path) -> None:
-    from predrain.data.store.sqlite import SqliteStore
+    from predrain.data.store.sqlite_store import SqliteStore
     from tests.service.conftest import smart_reading
 
     store, now = SqliteStore(state / "store.sqlite"), datetime.now(UTC)
@@ -111,6 +128,20 @@ def _filled(state: Path) -> None:
 
 def _soon(work: Work, _: float) -> bool:
     return work.quiet < 2.0
+
+
+def _restart(name: str, seconds: float, ours: Callable[[], Work], *, long: bool = False) -> Figure:
+    target = f"under {seconds:g} s"
+    return Figure(
+        name,
+        "starts",
+        ours,
+        bare,
+        "a bare FastAPI application",
+        target,
+        lambda work, _: work.quiet < seconds,
+        long,
+    )
 
 
 FIGURES = [
@@ -124,4 +155,9 @@ FIGURES = [
         "under 2 s",
         _soon,
     ),
+    _restart("up: to first score, 6,000 disks", 2.5, partial(restarted, DISKS)),
+    _restart(
+        "up: to first score, 6,000 disks, no checkpoints", 2.5, partial(restarted, DISKS, checkpoints=False)
+    ),
+    _restart("up: to first score, 50,000 disks", 6.0, partial(restarted, 50_000), long=True),
 ]

@@ -25,14 +25,14 @@ from kafka import KafkaConsumer
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.log_port import Record, Topic
 from predrain.data.reading import Smart
-from predrain.data.store.port import Checkpoint
-from predrain.data.store.postgres import PostgresStore
-from predrain.features import pack, replay
-from predrain.service.latency_ingest import LatencyIngest
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.data.store.store_port import Checkpoint
+from predrain.features import pack_drive_state, replay_readings
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.latency_ingest import LatencyIngest
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, Work
 from tests.bench.stage import NOW, Stage, stage
@@ -92,7 +92,7 @@ def kept() -> Work:
             closing(KafkaLog(Broker((at.bootstrap,)))) as log,
             closing(PostgresStore(at.database)) as store,
         ):
-            latencies = LatencyIngest(log, store, clock, Sender("bench", clock))
+            latencies = LatencyIngest(log, store, clock, RecordSender("bench", clock))
             return _drained(at, lambda: latencies.step(STEP).taken)
 
 
@@ -114,14 +114,14 @@ def remembered() -> Work:
     states = [_month(number, smart) for number, smart in enumerate(scene.drives(60))]
     work = Work(note="the state alone, packed")
     with work.timed():
-        sizes = [len(pack(state)) for state in states]
+        sizes = [len(pack_drive_state(state)) for state in states]
     work.amount = sum(sizes) / len(sizes) / 1_000
     return work
 
 
 def _month(number: int, smart: Smart) -> Any:
     days = range(-MONTH, 0)
-    return replay(
+    return replay_readings(
         scene.reading(number, smart, NOW + timedelta(days=day, hours=-LOOKS), 24 * day) for day in days
     )
 
@@ -143,20 +143,20 @@ def _remembered(at: Stage, fleet: list[Smart]) -> None:
 
 def _looks(fleet: list[Smart]) -> Iterator[Record]:
     """What the hosts would have sent in the hours that the workers stood still."""
-    sender = Sender("hosts", SystemClock())
+    sender = RecordSender("hosts", SystemClock())
     for look in range(LOOKS):
         for number, smart in enumerate(fleet):
             begun = NOW + timedelta(hours=look - LOOKS, milliseconds=number)
             reading = scene.reading(number, smart, begun, look)
-            yield Record(reading.device, sender.seal(reading))
+            yield Record(reading.device, sender.encode_envelope(reading))
 
 
 def _batches() -> Iterator[Record]:
-    sender = Sender("hosts", SystemClock())
+    sender = RecordSender("hosts", SystemClock())
     for minute in range(MINUTES):
         for host in range(HOSTS):
             batch = scene.batch(host, minute)
-            yield Record(batch.host, sender.seal(batch))
+            yield Record(batch.host, sender.encode_envelope(batch))
 
 
 def _sent(at: Stage, topic: Topic, records: Iterator[Record]) -> int:
@@ -171,14 +171,14 @@ def _sent(at: Stage, topic: Topic, records: Iterator[Record]) -> int:
 
 def _paced(at: Stage, fleet: list[Smart], done: Callable[[], int]) -> int:
     """A_SECOND readings a second, each taken as it is sent, until all are `done`; returns how many."""
-    sender, each, sent = Sender("hosts", SystemClock()), round(A_SECOND * TICK), 0
+    sender, each, sent = RecordSender("hosts", SystemClock()), round(A_SECOND * TICK), 0
 
     def send(count: int) -> None:
         now = datetime.now(UTC)
         looks = [
             scene.reading(n % DRIVES, fleet[n % DRIVES], now, n // DRIVES) for n in range(sent, sent + count)
         ]
-        log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in looks])
+        log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in looks])
 
     with closing(KafkaLog(Broker((at.bootstrap,)))) as log:
         begun = None

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from predrain.actions.cluster.dumps.answers import RawAnswers
-from predrain.actions.cluster.dumps.reader import ClusterReader
-from predrain.actions.cluster.dumps.schedule import BRIEF_ABOVE
-from predrain.actions.cluster.port import Command, CommandResult
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import Command, CommandResult
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.dumps.question_schedule import BRIEF_ABOVE
+from predrain.actions.cluster.dumps.raw_answers import RawAnswers
+from predrain.actions.cluster.dumps.view_reader import ClusterReader
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.policy import Policy
-from predrain.actions.simulator.spec import ClusterSpec, crush_tree
-from predrain.actions.simulator.worlds import world
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.simulator.cluster_spec import ClusterSpec, crush_tree
+from predrain.actions.simulator.worlds import build_world
 from predrain.actions.simulator.worlds.shapes import TB
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.actions.made import ec_spec
 from tests.bench.dumped import Dumped
 from tests.bench.figure import Figure, Work
@@ -50,13 +50,13 @@ class _Cluster:
     def prepare(self) -> None:
         """Let the cluster print what the next look asks; what it printed last is gone by then."""
         self.answers = RawAnswers(BEGIN, {})
-        self.answers = self.dumped.answer(self.reader.due(self.now), self.now)
+        self.answers = self.dumped.answer(self.reader.list_due_commands(self.now), self.now)
 
     def view(self) -> ClusterView:
         return self.reader.view(self.answers)
 
     def apply(self, command: Command) -> CommandResult:
-        self.reader.sent(command, self.now)
+        self.reader.note_command(command, self.now)
         return self.dumped.apply(command)
 
 
@@ -67,7 +67,7 @@ def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
     cluster.prepare()
     controller.tick(cluster.now, {})
     outlooks = _outlooks(controller)
-    drain = controller.propose("osd.7", "bench", "a figure", cluster.now)
+    drain = controller.requests.propose("osd.7", "bench", "a figure", cluster.now)
     controller.requests.approve(drain.id, "bench", cluster.now)
     work, sent, longest = Work(), 0, 0.0
     for _ in range(TICKS):
@@ -128,11 +128,11 @@ def _figure(
 
 
 def _echo() -> ClusterSpec:
-    return world("echo", 1)
+    return build_world("echo", 1)
 
 
 def _cisco() -> ClusterSpec:
-    return world("cisco", 1)
+    return build_world("cisco", 1)
 
 
 def _largest() -> ClusterSpec:

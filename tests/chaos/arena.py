@@ -17,11 +17,11 @@ from random import Random
 from typing import Protocol
 
 from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
-from predrain.data.log.port import Log, Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.port import Store
-from predrain.data.store.postgres import PostgresStore, migrated
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.log.log_port import Log, Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_store
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
 from tests.chaos.program import Program
 from tests.chaos.proxy import TcpProxy
 from tests.chaos.schedule import Part, Way
@@ -38,10 +38,10 @@ SECONDS_A_TURN = 20
 PREDRAIN = Path(sys.executable).parent / "predrain"
 _KAFKA = """
 [kafka]
-bootstrap = ["127.0.0.1:{port}"]
+bootstrap_servers = ["127.0.0.1:{port}"]
 prefix = "{prefix}"
-replicas = 1
-in_sync = 1
+replication_factor = 1
+min_insync_replicas = 1
 """
 
 
@@ -125,7 +125,7 @@ def _build_kafka(folder: Path, size: FleetSize, random: Random, closing: ExitSta
     closing.callback(database.remove)
     to_database.target = database.port
     url = database.url(database.database())
-    migrated(url)
+    migrate_postgres_store(url)
     broker = Broker((kafka.address(),), prefix=PREFIX)
     shape = TopicShape(PARTITIONS, timedelta(days=7))
     ensure_topics(broker, dict.fromkeys(Topic, shape), replicas=1, in_sync=1)

@@ -14,20 +14,20 @@ from typing import TypeVar
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId, OsdId
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Log, Record, Topic
+from predrain.data.latency_windows import LatencyBatch, LatencySummary
+from predrain.data.log.log_port import Log, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import GRAVITY, Outlook, Status
-from predrain.data.reading import LatencyBatch, LatencySummary
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.wire import DeadLetter, decode
-from predrain.service.fleet import Fleet
-from predrain.service.fleet_counts import BACKGROUND
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
-from predrain.service.storage.identity import MARK_KEY
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
+from predrain.data.wire import DeadLetter, decode_envelope
+from predrain.service.fleet.fleet import Fleet
+from predrain.service.fleet.fleet_counts import BACKGROUND
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.storage.store_identity import MARK_KEY
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.chaos import evidence
 from tests.chaos.arena import Arena
 from tests.chaos.evidence import Carried, CarriedReadings
@@ -178,7 +178,7 @@ def judge_outlooks(verdict: Verdict, log: Log, store: Store, readings: CarriedRe
         outlooks = store.outlooks(device)
         count += len(outlooks)
         missing -= {ReadingKey(one.device, one.as_of) for one in outlooks}
-        theirs |= _standing([alert.outlook for alert in Announcements().news(outlooks)])
+        theirs |= _standing([alert.outlook for alert in Announcements().select_news(outlooks)])
     verdict.counts |= {
         Measure.OUTLOOKS: count,
         Measure.ANNOUNCED: len(records),
@@ -209,7 +209,9 @@ def _judge_latencies(
         (one.osd, one.window_start): one for batch in batches for one in batch.summaries
     }
     osds = sorted({osd for osd, _ in expected})
-    kept = {(one.osd, one.window_start): one for osd in osds for one in store.latency(osd, EVER)}
+    kept = {
+        (one.osd, one.window_start): one for osd in osds for one in store.read_latency_summaries(osd, EVER)
+    }
     verdict.counts |= {
         Measure.SUMMARIES: sum(len(batch.summaries) for batch in batches),
         Measure.BATCHES_AGAIN: carried.again,
@@ -307,8 +309,8 @@ def _judge_letters(verdict: Verdict, log: Log, dealt: Dealt, poison: set[Place])
 
 
 def _letters(log: Log) -> list[DeadLetter]:
-    found = log.recent(Topic.DEAD_LETTERS, evidence.EVERYTHING)
-    return [decode(record.value, DeadLetter).body for record in found]
+    found = log.read_newest(Topic.DEAD_LETTERS, evidence.EVERYTHING)
+    return [decode_envelope(record.value, DeadLetter).body for record in found]
 
 
 def _place(letter: DeadLetter) -> Place:
@@ -321,8 +323,8 @@ def _work_alone(readings: CarriedReadings, folder: Path) -> SqliteStore:
     store = SqliteStore(folder / "alone.db")
     ordered = sorted(readings.of_collectors, key=lambda pair: pair[0].taken_at)
     log.append(Topic.READINGS, [Record(body.device, raw) for body, raw in ordered])
-    sender = Sender("alone", clock)
-    worker = Worker(log, store, clock, BundledForecaster.load(), Fleet(store), Announcements(), sender)
+    sender = RecordSender("alone", clock)
+    worker = ScoringWorker(log, store, clock, BundledForecaster.load(), Fleet(store), Announcements(), sender)
     worker.rebuild()
     while worker.step().taken:
         pass
@@ -331,8 +333,8 @@ def _work_alone(readings: CarriedReadings, folder: Path) -> SqliteStore:
 
 def _announced(log: Log) -> list[Outlook]:
     return [
-        decode(record.value, Outlook).body
-        for record in log.recent(Topic.OUTLOOKS, evidence.EVERYTHING)
+        decode_envelope(record.value, Outlook).body
+        for record in log.read_newest(Topic.OUTLOOKS, evidence.EVERYTHING)
         if record.key != MARK_KEY
     ]
 
@@ -350,7 +352,7 @@ def _standing(announced: Sequence[Outlook]) -> dict[DeviceId, Status]:
     """What people were last told of each device, of those that they were told is not well.
 
     Of two announcements of one reading the graver one counts, in whichever order the log has them: every reader of the
-    log takes them so (`service.outlook_announcements.Announcements`).
+    log takes them so (`service.streams.outlook_announcements.Announcements`).
     """
     in_order = sorted(announced, key=lambda one: (one.as_of, GRAVITY[one.severity]))
     last = {one.device: one.severity for one in in_order}

@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from predrain.collector.disks.look import look
 from predrain.collector.disks.process import ProcessResult
+from predrain.collector.disks.smartctl_result import interpret_smartctl_run
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Smart
 from predrain.data.smart import SmartDocument
@@ -88,7 +88,7 @@ class Cabinet:
         for path in self._served.iterdir():
             if path.suffix == ".part":
                 continue  # ended before it was printed
-            seen = look(ProcessResult(int(path.suffix[1:]), path.read_bytes()))
+            seen = interpret_smartctl_run(ProcessResult(int(path.suffix[1:]), path.read_bytes()))
             if isinstance(seen, SmartDocument) and seen.device_id is not None:
                 yield seen.device_id, seen.smart
 

@@ -19,10 +19,11 @@ from hashlib import blake2b
 from typing import TypeVar
 
 from predrain.data.clock import SystemClock
-from predrain.data.log.port import Delivered, Log, Topic
-from predrain.data.reading import LatencyBatch, Reading, Smart
+from predrain.data.latency_windows import LatencyBatch
+from predrain.data.log.log_port import Delivered, Log, Topic
+from predrain.data.reading import Reading, Smart
 from predrain.data.refusal import Refusal
-from predrain.data.wire import Envelope, accept, decode
+from predrain.data.wire import Envelope, accept_reading, decode_envelope
 from tests.chaos.spool_host import CollectorHost, SpoolHost
 from tests.chaos.witness import ReadingKey, digest_reading
 
@@ -70,7 +71,7 @@ def carried_readings(
 
     def take(reading: Reading, raw: bytes) -> None:
         found.digests.add(digest_reading(reading))
-        kept = accept(reading, now)
+        kept = accept_reading(reading, now)
         key, digest = ReadingKey.of(kept), digest_reading(kept)
         if found.expected.setdefault(key, digest) is not digest:
             content = "the same content" if found.expected[key] == digest else "another content"
@@ -99,7 +100,7 @@ def _carry(
 ) -> None:
     numbered: dict[str, dict[int, bytes]] = {}
     anew: dict[str, set[bytes]] = {}
-    for record in log.recent(topic, EVERYTHING):
+    for record in log.read_newest(topic, EVERYTHING):
         envelope = _opened(record, kind)
         if envelope is None or envelope.producer == "poison":
             continue
@@ -175,6 +176,6 @@ def unwitnessed(digests: set[bytes], hosts: Sequence[SpoolHost]) -> tuple[int, l
 
 def _opened(record: Delivered, kind: type[B]) -> Envelope[B] | None:
     try:
-        return decode(record.value, kind)
+        return decode_envelope(record.value, kind)
     except Refusal:
         return None

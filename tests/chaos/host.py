@@ -52,9 +52,9 @@ def main(folder: Path) -> None:
     SystemClock.now = lambda _: shift.now()  # type: ignore[assignment,method-assign]
 
     from predrain.collector.latency import admin_sockets
-    from predrain.service import collector_process as collecting
-    from predrain.service import logging_setup as logs
-    from predrain.service.tables.collector import load
+    from predrain.service.config.collector_table import load_collector_settings
+    from predrain.service.processes import collector_process
+    from predrain.service.runtime import logging_setup
     from tests.chaos.witness import WitnessedSpool
 
     WitnessedSpool.folder = folder
@@ -63,12 +63,12 @@ def main(folder: Path) -> None:
         ("admin_sockets", partial(admin_sockets, folder)),
         ("_SUDO", None),
     ):
-        assert hasattr(collecting, name)  # else this would change nothing
-        setattr(collecting, name, ours)
-    settings = load(folder / "predrain.toml")
-    table = msgspec.structs.replace(settings.collector, round_minutes=ROUND_SECONDS / 60)
-    logs.configure()
-    collecting.collect(
+        assert hasattr(collector_process, name)  # else this would change nothing
+        setattr(collector_process, name, ours)
+    settings = load_collector_settings(folder / "predrain.toml")
+    table = msgspec.structs.replace(settings.collector, reading_interval_minutes=ROUND_SECONDS / 60)
+    logging_setup.configure_logging()
+    collector_process.run_collector(
         dataclasses.replace(settings, collector=table), lambda text: print(text, file=sys.stderr, flush=True)
     )
 

@@ -91,27 +91,27 @@ def _begin(folder: Path, now: float) -> float:
 
 def run_load(folder: Path) -> None:
     """Read and deliver until SIGTERM."""
-    from predrain.collector.delivery import Courier
+    from predrain.collector.delivery import Shipper
     from predrain.collector.delivery.shipper import DeliveryPace
-    from predrain.service import collector_process as collecting
-    from predrain.service.tables.collector import load
+    from predrain.service.config.collector_table import load_collector_settings
+    from predrain.service.processes import collector_process
     from tests.chaos.witness import WitnessedSpool, count_accepted
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     order = msgspec.json.decode((folder / "load.json").read_bytes(), type=LoadOrder)
     over, random, clock = threading.Event(), Random(), SystemClock()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
-    settings = load(folder / "predrain.toml")
+    settings = load_collector_settings(folder / "predrain.toml")
     WitnessedSpool.folder = folder
-    path = collecting._spool_path(settings)
+    path = collector_process._spool_path(settings)
     spool = WitnessedSpool(path, HostName(order.host), random)
     # A host alone takes its time with what is left over; hundreds of them come with as much a second as is read.
     pace = DeliveryPace(backlog_per_second=2 * order.readings_per_second)
-    courier = Courier(spool, collecting._sink(settings)[0], clock, random, pace)
+    courier = Shipper(spool, collector_process._build_sink(settings)[0], clock, random, pace)
     due = LoadClock(order, _begin(folder, time.time()), count_accepted(path))
 
     def read() -> float:
-        numbers, now = due.take_due(time.time(), spool.standing().readings), clock.now()
+        numbers, now = due.take_due(time.time(), spool.read_status().readings), clock.now()
         readings = [
             compose_due(order, number, now - timedelta(microseconds=len(numbers) - place))
             for place, number in enumerate(numbers)
@@ -120,7 +120,7 @@ def run_load(folder: Path) -> None:
             spool.accept(readings, now)
         return 0.0 if len(numbers) >= MOST_AT_ONCE else TICK_SECONDS
 
-    delivering = threading.Thread(target=_repeat, args=(courier.step, over), daemon=True)
+    delivering = threading.Thread(target=_repeat, args=(courier.ship_batch, over), daemon=True)
     delivering.start()
     _repeat(read, over)
     delivering.join(5.0)  # what is under way then ends with the process, as at a kill -9

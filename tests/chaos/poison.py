@@ -13,11 +13,11 @@ from kafka import KafkaProducer
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.latency_windows import LatencyBatch, LatencySummary, LatencyWindows
 from predrain.data.log.kafka import Broker
-from predrain.data.log.port import Topic
-from predrain.data.reading import LatencyBatch, LatencySummary, Reading, Unreadable
-from predrain.data.windows import Windows
-from predrain.data.wire import encode
+from predrain.data.log.log_port import Topic
+from predrain.data.reading import Reading, Unreadable
+from predrain.data.wire import encode_envelope
 
 ACKNOWLEDGED_SECONDS = 60.0
 
@@ -44,11 +44,13 @@ def of_every_kind(random: Random) -> Iterator[Bad]:
     now = SystemClock().now()
     reading = Reading(DeviceId("POISON_0"), HostName("nowhere"), now, now, Unreadable(now, "poison"))
     batch = LatencyBatch(HostName("nowhere"), (), 0)
-    whole = encode(reading, producer="poison", sequence=random.getrandbits(60), sent_at=now)
-    other = encode(batch, producer="poison", sequence=random.getrandbits(60), sent_at=now)
+    whole = encode_envelope(reading, producer="poison", sequence=random.getrandbits(60), sent_at=now)
+    other = encode_envelope(batch, producer="poison", sequence=random.getrandbits(60), sent_at=now)
     ahead = Reading(reading.device, reading.host, now + timedelta(days=1), now, reading.seen)
     backwards = LatencyBatch(
-        HostName("nowhere"), Windows.of([LatencySummary(OsdId(1), HostName("nowhere"), now, -60.0, 0)]), 0
+        HostName("nowhere"),
+        LatencyWindows.from_summaries([LatencySummary(OsdId(1), HostName("nowhere"), now, -60.0, 0)]),
+        0,
     )
     key = b"POISON_%d" % random.getrandbits(32)
     for topic, right, wrong in ((Topic.READINGS, whole, other), (Topic.LATENCY, other, whole)):
@@ -62,19 +64,29 @@ def of_every_kind(random: Random) -> Iterator[Bad]:
         yield Bad(topic, "no key", None, random.randbytes(30))
         yield Bad(topic, "key that is no text", b"\xff\xfe" + key, random.randbytes(30))
         yield Bad(topic, "no value", key, None)
-    yield Bad(Topic.READINGS, "from tomorrow", key, encode(ahead, producer="poison", sequence=0, sent_at=now))
     yield Bad(
-        Topic.LATENCY, "negative window", key, encode(backwards, producer="poison", sequence=0, sent_at=now)
+        Topic.READINGS,
+        "from tomorrow",
+        key,
+        encode_envelope(ahead, producer="poison", sequence=0, sent_at=now),
+    )
+    yield Bad(
+        Topic.LATENCY,
+        "negative window",
+        key,
+        encode_envelope(backwards, producer="poison", sequence=0, sent_at=now),
     )
 
 
 def send(broker: Broker, records: Iterator[Bad]) -> list[tuple[Bad, Place]]:
     """Write `records`; returns where each is. Raises KafkaError when one is not acknowledged."""
     producer = KafkaProducer(
-        **broker.options(), acks="all", enable_idempotence=True, max_request_size=4 << 20
+        **broker.build_client_options(), acks="all", enable_idempotence=True, max_request_size=4 << 20
     )
     try:
-        sent = [(bad, producer.send(broker.topic(bad.topic), bad.value, bad.key)) for bad in records]
+        sent = [
+            (bad, producer.send(broker.broker_topic_name(bad.topic), bad.value, bad.key)) for bad in records
+        ]
         found = [(bad, future.get(ACKNOWLEDGED_SECONDS)) for bad, future in sent]
     finally:
         producer.close(timeout=ACKNOWLEDGED_SECONDS)

@@ -32,7 +32,7 @@ _COLLECTOR = """
 [collector]
 host = "{host}"
 smartctl = "{smartctl}"
-smartctl_seconds = 3
+smartctl_timeout_seconds = 3
 parallel = 4
 sample_seconds = 5
 {delivery}

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from predrain.collector.delivery import Courier, Spool
+from predrain.collector.delivery import Shipper, Spool
 from predrain.collector.delivery.shipper import DeliveryPace
 from predrain.data.clock import SystemClock
-from predrain.service import collector_process as collecting
-from predrain.service.tables.collector import load
+from predrain.service.config.collector_table import load_collector_settings
+from predrain.service.processes import collector_process
 from tests.chaos import poison
 from tests.chaos.arena import Arena
 from tests.chaos.proxy import Cut
@@ -225,14 +225,14 @@ def run_out(arena: Arena, dealt: Dealt) -> None:
     clock, random = SystemClock(), Random(0)
     for host in arena.hosts:
         spool = Spool(host.spool, host.name, random)
-        sink, _ = collecting._sink(load(host.settings))
-        courier = Courier(spool, sink, clock, random, DeliveryPace(backlog_per_second=1e6))
+        sink, _ = collector_process._build_sink(load_collector_settings(host.settings))
+        courier = Shipper(spool, sink, clock, random, DeliveryPace(backlog_per_second=1e6))
         try:
-            left = spool.standing()
+            left = spool.read_status()
             dealt.undelivered += left.readings
             dealt.tell(f"{host.name} has {left.readings} readings and {left.batches} batches left to deliver")
-            while (left := spool.standing()).readings or left.batches:
-                time.sleep(min(courier.step(), 1.0))
+            while (left := spool.read_status()).readings or left.batches:
+                time.sleep(min(courier.ship_batch(), 1.0))
         finally:
             spool.close()
             sink.close()

@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from predrain.collector.delivery import Courier, LogSink, Spool
+from predrain.collector.delivery import LogSink, Shipper, Spool
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Outlook, Status
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.fleet import Fleet
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.fleet.fleet import Fleet
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.chaos.audit import OutlookKey, compare_outlooks, compare_readings, judge_outlooks, judge_readings
 from tests.chaos.evidence import carried_readings
 from tests.chaos.spool_host import SpoolHost
@@ -64,7 +64,7 @@ def deliver(tmp_path: Path, *, repeated: int, read_again: int = 0) -> Delivered:
     host, log, clock = SpoolHost(tmp_path, "load-0", "tests.chaos.load"), MemoryLog(), SystemClock()
     WitnessedSpool.folder = host.folder
     spool, now = WitnessedSpool(host.spool, host.name, Random(1)), clock.now()
-    courier = Courier(spool, LogSink(lambda: log), clock, Random(1))
+    courier = Shipper(spool, LogSink(lambda: log), clock, Random(1))
     for turn in range(TURNS):
         at = now - timedelta(days=TURNS - turn)
         spool.accept(
@@ -74,7 +74,7 @@ def deliver(tmp_path: Path, *, repeated: int, read_again: int = 0) -> Delivered:
             ],
             now,
         )
-        courier.step()
+        courier.ship_batch()
     spool.accept(
         [
             compose_reading(f"Z{drive}", HostName("load-0"), now - timedelta(days=1), 9_000 + TURNS, 0)
@@ -82,13 +82,19 @@ def deliver(tmp_path: Path, *, repeated: int, read_again: int = 0) -> Delivered:
         ],
         now,
     )
-    courier.step()
+    courier.ship_batch()
     spool.close()
-    again = log.recent(Topic.READINGS, repeated)
+    again = log.read_newest(Topic.READINGS, repeated)
     log.append(Topic.READINGS, [Record(record.key, record.value) for record in again])
     store = SqliteStore(tmp_path / "store.sqlite")
-    worker = Worker(
-        log, store, clock, BundledForecaster.load(), Fleet(store), Announcements(), Sender("test", clock)
+    worker = ScoringWorker(
+        log,
+        store,
+        clock,
+        BundledForecaster.load(),
+        Fleet(store),
+        Announcements(),
+        RecordSender("test", clock),
     )
     worker.rebuild()
     while worker.step().taken:
@@ -159,7 +165,7 @@ def test_an_outlook_that_is_removed_is_counted_as_missing(delivered: Delivered) 
 
 
 def test_a_record_of_an_announcement_that_comes_again_is_taken_once(delivered: Delivered) -> None:
-    first = delivered.log.recent(Topic.OUTLOOKS, 100)[0]
+    first = delivered.log.read_newest(Topic.OUTLOOKS, 100)[0]
     before = delivered.judge().counts[Measure.ANNOUNCED]
     delivered.log.append(Topic.OUTLOOKS, [Record(first.key, first.value)])
     verdict = delivered.judge()
@@ -169,8 +175,8 @@ def test_a_record_of_an_announcement_that_comes_again_is_taken_once(delivered: D
 
 def test_an_event_of_an_outlook_that_the_store_keeps_twice_is_counted(delivered: Delivered) -> None:
     delivered.change_store(
-        "INSERT INTO cluster_events (subject, place, kind, at, document) SELECT subject, place + 100, kind, at, "
-        "document FROM cluster_events WHERE kind LIKE 'outlook%' LIMIT 1"
+        "INSERT INTO cluster_events (subject, place, kind, at, document, cluster) SELECT subject, place + 100, kind, "
+        "at, document, cluster FROM cluster_events WHERE kind LIKE 'outlook%' LIMIT 1"
     )
     assert delivered.judge().findings == {Finding.ANNOUNCED_TWICE: 1}
 

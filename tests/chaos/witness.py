@@ -19,7 +19,7 @@ from typing import NamedTuple
 from predrain.collector.delivery import Spool, SpoolLimits
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Reading
-from predrain.data.wire.bodies import READING
+from predrain.data.wire.wire_bodies import READING
 
 _FILE = "accepted"
 

@@ -9,13 +9,14 @@ from random import Random
 
 import pytest
 
-from predrain.collector.agent import Agent, Beat, Intervals
-from predrain.collector.delivery import Away, Courier, Spool
-from predrain.collector.delivery.selfmetrics import exposition, write
+from predrain.collector.agent import Agent, Intervals, RepeatTimer
+from predrain.collector.delivery import Shipper, SinkUnavailable, Spool
+from predrain.collector.delivery.collector_metrics import format_metrics, write_metrics_file
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId
-from predrain.data.log.port import Topic
-from predrain.data.reading import Counters, LatencySummary, Reading, Smart, Unreadable
+from predrain.data.latency_windows import LatencySummary
+from predrain.data.log.log_port import Topic
+from predrain.data.reading import Counters, Reading, Smart, Unreadable
 from tests.collector.delivery.parcels import HOST, NOON, RecordingSink, reading, reading_of, summary
 
 
@@ -42,7 +43,7 @@ class FakeDisks:
         """Pending sectors of the disk that answers."""
         self._seconds = seconds
 
-    def round(self) -> Iterator[Reading]:
+    def read_disks(self) -> Iterator[Reading]:
         self.rounds.append(self._seconds.now)
         yield self._answer()
         self._seconds.now += 10
@@ -74,7 +75,7 @@ class FakeLatencies:
         self.samples.append(self._seconds.now)
         self._seconds.now += self.takes
 
-    def summaries(self) -> tuple[LatencySummary, ...]:
+    def take_summaries(self) -> tuple[LatencySummary, ...]:
         return (summary(1, len(self.samples)),) if len(self.samples) % 4 == 0 else ()
 
 
@@ -88,7 +89,7 @@ class Bench:
         self.over = False
         self.agent = Agent(
             self.disks, self.latencies, self.spool,
-            Courier(self.spool, self.sink, SystemClock(), Random(7)),
+            Shipper(self.spool, self.sink, SystemClock(), Random(7)),
             clock=SystemClock(), monotonic=self.seconds, random=Random(7),
             intervals=intervals or Intervals(), stopping=lambda: self.over,
         )  # fmt: skip
@@ -99,7 +100,7 @@ class Bench:
     def look_for(self, seconds: float) -> None:
         end = self.seconds.now + seconds
         while self.seconds.now < end:
-            self.pass_(self.agent.look())
+            self.pass_(self.agent.poll_disks())
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def test_a_disk_whose_error_counts_rose_is_read_again_once_after_six_minutes(ben
     bench.look_for(5 * 3600)
     (again,) = bench.disks.rereads
     assert again == (pytest.approx(bench.disks.rounds[rounds] + 360, abs=1), (reading(1).device,))
-    assert bench.agent.tally().readings == len(bench.disks.rounds) * 2 + 1
+    assert bench.agent.build_tally().readings == len(bench.disks.rounds) * 2 + 1
 
 
 def test_a_disk_that_is_read_every_minute_is_not_read_again(tmp_path: Path) -> None:
@@ -138,12 +139,12 @@ def test_a_disk_that_is_read_every_minute_is_not_read_again(tmp_path: Path) -> N
 
 
 def test_hosts_that_started_together_do_not_read_their_disks_together() -> None:
-    begun = [Beat(3600.0, Random(host), 0.0) for host in range(300)]
+    begun = [RepeatTimer(3600.0, Random(host), 0.0) for host in range(300)]
     times = [0.0] * 300
     for _ in range(24):
         for host, beat in enumerate(begun):
-            assert beat.due(times[host])
-            times[host] += beat.wait(times[host])
+            assert beat.is_due(times[host])
+            times[host] += beat.compute_wait_seconds(times[host])
     busiest = max(sum(1 for other in times if 0 <= other - time < 10) for time in times)
     assert busiest < 30
 
@@ -151,18 +152,18 @@ def test_hosts_that_started_together_do_not_read_their_disks_together() -> None:
 def test_samples_come_every_15_seconds_from_the_start_whatever_one_takes(bench: Bench) -> None:
     bench.latencies.takes = 2.0
     for _ in range(8):
-        bench.pass_(bench.agent.measure())
+        bench.pass_(bench.agent.sample_latencies())
     assert bench.latencies.samples == [1000 + 15 * n for n in range(8)]
     bench.latencies.takes = 40.0
-    bench.pass_(bench.agent.measure())
+    bench.pass_(bench.agent.sample_latencies())
     assert bench.seconds.now == 1000 + 15 * 11
 
 
 def test_every_reading_is_in_the_spool_before_it_counts_and_reaches_the_sink(bench: Bench) -> None:
     bench.look_for(60)
-    bench.sink.away = Away("nobody there")
+    bench.sink.away = SinkUnavailable("nobody there")
     bench.agent.deliver()
-    tally = bench.agent.tally()
+    tally = bench.agent.build_tally()
     assert (tally.readings, tally.disks, tally.unreadable, tally.nameless) == (2, 2, 1, 1)
     assert tally.spool is not None
     assert tally.spool.readings == 2
@@ -173,12 +174,12 @@ def test_every_reading_is_in_the_spool_before_it_counts_and_reaches_the_sink(ben
         reading(1).device,
         reading(2).device,
     ]
-    assert bench.agent.tally().delivering
+    assert bench.agent.build_tally().delivering
 
 
 def test_windows_go_to_the_spool_as_they_end(bench: Bench) -> None:
     for _ in range(9):
-        bench.agent.measure()
+        bench.agent.sample_latencies()
     while bench.agent.deliver() == 0:
         pass
     assert len(bench.sink.given(Topic.LATENCY)) == 2
@@ -187,24 +188,24 @@ def test_windows_go_to_the_spool_as_they_end(bench: Bench) -> None:
 def test_the_end_is_not_kept_waiting_for_the_rest_of_a_round(bench: Bench) -> None:
     bench.over = True
     bench.look_for(60)
-    assert bench.agent.tally().readings == 1
-    assert bench.agent.tally().round_seconds is None
+    assert bench.agent.build_tally().readings == 1
+    assert bench.agent.build_tally().round_seconds is None
 
 
 def test_the_metrics_follow_prometheus_and_leave_out_what_is_not_known(bench: Bench, tmp_path: Path) -> None:
-    before = exposition(bench.agent.tally(), "stor-01")
+    before = format_metrics(bench.agent.build_tally(), "stor-01")
     assert "round_seconds" not in before
     assert "last_delivery" not in before
     bench.look_for(60)
     bench.agent.deliver()
     file = tmp_path / "predrain.prom"
-    write(file, exposition(bench.agent.tally(), "stor-01"))
+    write_metrics_file(file, format_metrics(bench.agent.build_tally(), "stor-01"))
     lines = file.read_text().splitlines()
     assert "predrain_collector_unreadable_disks 1" in lines
     assert "predrain_collector_silent_osds 1" in lines
     assert "predrain_collector_round_seconds 10" in lines
     assert 'predrain_collector_lost_total{kind="readings"} 0' in lines
-    assert 'predrain_collector_delivering{host="stor-01"} 1' in lines
+    assert 'predrain_collector_sink_up{host="stor-01"} 1' in lines
     names = {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}
     for name in names:
         assert f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}" in lines

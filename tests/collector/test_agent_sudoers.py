@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.disks import Smartctl, Spot
-from predrain.collector.osd_devices.volumes import ASKED, LVS
+from predrain.collector.disks import DiskPath, Smartctl
+from predrain.collector.osd_devices.volume_tags import ASKED, LVS
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "sudoers.d" / "predrain-collector"
 SPOTS = (
-    Spot("/dev/sda", "sat"),
-    Spot("/dev/sda", "auto"),
-    Spot("/dev/bus/0", "megaraid,8"),
-    Spot("/dev/bus/0", "sat+megaraid,8"),
-    Spot("/dev/sg3", "cciss,0"),
-    Spot("/dev/sg7", "areca,2/1"),
-    Spot("/dev/nvme0", "nvme"),
-    Spot("/dev/sdz", "sntasmedia"),
-    Spot("/dev/sdy", "usbjmicron,0"),
-    Spot("/dev/disk/by-id/usb-WD_1:0@0", "sat"),
+    DiskPath("/dev/sda", "sat"),
+    DiskPath("/dev/sda", "auto"),
+    DiskPath("/dev/bus/0", "megaraid,8"),
+    DiskPath("/dev/bus/0", "sat+megaraid,8"),
+    DiskPath("/dev/sg3", "cciss,0"),
+    DiskPath("/dev/sg7", "areca,2/1"),
+    DiskPath("/dev/nvme0", "nvme"),
+    DiskPath("/dev/sdz", "sntasmedia"),
+    DiskPath("/dev/sdy", "usbjmicron,0"),
+    DiskPath("/dev/disk/by-id/usb-WD_1:0@0", "sat"),
 )
 
 
@@ -39,7 +39,7 @@ def allowed(*arguments: str, program: str = "/usr/sbin/smartctl", lines: int = 2
 def test_all_that_the_collector_runs_is_allowed() -> None:
     smartctl = Smartctl(sudo="/usr/bin/sudo")
     runs = [smartctl.list_opened(), smartctl.list_unopened()]
-    runs += [run for spot in SPOTS for run in (smartctl.look(spot), smartctl.ask_name(spot))]
+    runs += [run for spot in SPOTS for run in (smartctl.build_read_command(spot), smartctl.ask_name(spot))]
     for sudo, option, program, *arguments in runs:
         assert (sudo, option, program) == ("/usr/bin/sudo", "-n", "/usr/sbin/smartctl")
         assert allowed(*arguments), arguments

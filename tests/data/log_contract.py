@@ -1,4 +1,6 @@
-"""What every log promises (data.log.port), as classes that each adapter's tests inherit; they bring a fixture `log`."""
+"""What every log promises (data.log.log_port), as classes that each adapter's tests inherit; they bring a
+fixture `log`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from predrain.data.log.port import Delivered, Log, Record, Topic
+from predrain.data.log.log_port import Delivered, Log, Record, Topic
 
 
 def records(*names: str) -> list[Record]:

@@ -13,7 +13,7 @@ from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.failed_disks import DOWN_FOR_GOOD, TOGETHER, find_failed_disks
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from predrain.data.outcome import Fate, Outcome, OutcomeRule
+from predrain.data.outcome import DriveFate, Outcome, OutcomeRule
 from predrain.data.outlook import Status
 
 DOWN = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
 DISK, OTHER = DeviceId("ST16000NM001G_A"), DeviceId("ST16000NM001G_B")
 HOST, OSD = HostName("stor-01"), OsdId(3)
-SUSPICION = Outcome(DISK, DOWN, Fate.SUSPECTED, OutcomeRule.OSD_DOWN, "osd.3 is down in epoch 7")
+SUSPICION = Outcome(DISK, DOWN, DriveFate.SUSPECTED, OutcomeRule.OSD_DOWN, "osd.3 is down in epoch 7")
 REPLACED = LifeChange(
     DISK, DOWN + DAY, LifeState.RETIRED, LifeSource.CLUSTER, LifeEvidence.OTHER_DISK, OTHER,
     why=RetiredWhy.REPLACED, host=HOST, osds=(OSD,), successor=OTHER,
@@ -68,7 +68,12 @@ def test_a_disk_whose_osd_went_down_and_that_is_gone_failed_when_the_osd_went_do
     evidence: LifeEvidence,
 ) -> None:
     (found,) = failed(replace(REPLACED, evidence=evidence))
-    assert (found.device, found.at, found.fate, found.source) == (DISK, DOWN, Fate.FAILED, "rule:osd-lost")
+    assert (found.device, found.at, found.fate, found.source) == (
+        DISK,
+        DOWN,
+        DriveFate.FAILED,
+        "rule:osd-lost",
+    )
     assert found.note.startswith("osd.3 is down in epoch 7, no OSD ran on the disk again, and ")
     assert found.is_by_rule
 
@@ -110,7 +115,7 @@ def test_a_disk_that_was_called_failed_and_serves_again_did_not_fail() -> None:
     (lost,) = failed(UNLISTED, now=DOWN + DOWN_FOR_GOOD)
     up = event(ClusterEventKind.OSD_UP, DOWN + 9 * DAY)
     (back,) = failed(SERVES, lost, events=[up])
-    assert (back.fate, back.at, back.source) == (Fate.CLEARED, up.at, "rule:osd-back")
+    assert (back.fate, back.at, back.source) == (DriveFate.CLEARED, up.at, "rule:osd-back")
     assert failed(SERVES, lost, back, events=[up]) == []
     assert failed(SERVES, lost) == [], "it answers a host, and no OSD runs on it"
 
@@ -150,16 +155,16 @@ def test_a_disk_that_was_emptied_before_its_osd_was_stopped_did_not_fail(
     assert bool(failed(drains=[drain], events=[over])) is counts
 
 
-@pytest.mark.parametrize("fate", [Fate.FAILED, Fate.CONFIRMED, Fate.CLEARED])
-def test_the_word_of_a_person_after_the_osd_went_down_stands(fate: Fate) -> None:
+@pytest.mark.parametrize("fate", [DriveFate.FAILED, DriveFate.CONFIRMED, DriveFate.CLEARED])
+def test_the_word_of_a_person_after_the_osd_went_down_stands(fate: DriveFate) -> None:
     assert failed(REPLACED, Outcome(DISK, DOWN + MINUTE, fate, "ada")) == []
 
 
 def test_that_the_disk_was_replaced_does_not_say_that_it_was_well() -> None:
-    assert failed(REPLACED, Outcome(DISK, DOWN + MINUTE, Fate.REPLACED, "ada"))
+    assert failed(REPLACED, Outcome(DISK, DOWN + MINUTE, DriveFate.REPLACED, "ada"))
 
 
 def test_a_second_suspicion_after_a_verdict_is_judged_anew() -> None:
-    before = Outcome(DISK, DOWN - DAY, Fate.CLEARED, "ada")
+    before = Outcome(DISK, DOWN - DAY, DriveFate.CLEARED, "ada")
     (found,) = failed(REPLACED, before, replace(SUSPICION, at=DOWN - 2 * DAY))
     assert found.at == DOWN

@@ -18,8 +18,8 @@ from predrain.data.history import (
     History,
     HistoryFiles,
     UnreadableHistory,
-    believable,
     believable_one,
+    decode_plausible_values,
 )
 from predrain.data.lifespan import sources_of
 
@@ -88,14 +88,14 @@ def test_negative_and_absurd_values_are_not_reported_and_counted(tmp_path: Path)
 @pytest.mark.parametrize("smart_id", [5, 187, 197, 198])
 def test_all_ones_are_no_count(smart_id: int) -> None:
     """Seagate's Barracuda 7200.11 count pending sectors one below none: 4294967295."""
-    column, _, absurd = believable(smart_id, np.array([2.0**32 - 1, 2.0**32 - 2]))
+    column, _, absurd = decode_plausible_values(smart_id, np.array([2.0**32 - 1, 2.0**32 - 2]))
     assert np.isnan(column[0])
     assert (column[1], absurd) == (2**32 - 2, 1)
 
 
 def test_packed_timeouts_keep_their_low_word_and_temperature_zero_is_no_sensor() -> None:
-    assert believable(188, np.array([4295032833.0, 65583.0, 3.0]))[0].tolist() == [1, 47, 3]
-    celsius = believable(194, np.array([25.0, 0.0, 25 + 256 * 7.0]))[0]
+    assert decode_plausible_values(188, np.array([4295032833.0, 65583.0, 3.0]))[0].tolist() == [1, 47, 3]
+    celsius = decode_plausible_values(194, np.array([25.0, 0.0, 25 + 256 * 7.0]))[0]
     assert celsius[[0, 2]].tolist() == [25, 25]
     assert np.isnan(celsius[1])
 
@@ -105,7 +105,7 @@ def test_packed_timeouts_keep_their_low_word_and_temperature_zero_is_no_sensor()
     st.one_of(st.integers(-5, 2**50).map(float), st.integers(0, 99_999).map(float)),
 )
 def test_one_value_and_a_column_of_values_pass_the_same_rule(smart_id: int, raw: float) -> None:
-    column, _, _ = believable(smart_id, np.array([raw]))
+    column, _, _ = decode_plausible_values(smart_id, np.array([raw]))
     assert np.array([believable_one(smart_id, raw)]).tobytes() == column.tobytes()
 
 
@@ -118,7 +118,7 @@ def test_a_serial_number_that_changes_model_keeps_each_rows_own(tmp_path: Path) 
 def test_the_parts_of_a_history_hold_every_drive_once() -> None:
     files = HistoryFiles([SAMPLES / "daily.parquet"], threads=1)
     whole = files.read()
-    parts = [files.read(part=part) for part in files.parts(1_000)]
+    parts = [files.read(part=part) for part in files.split_into_parts(1_000)]
     assert len(parts) > 3
     assert [s for p in parts for s in p.serials] == whole.serials.tolist()
     assert sum(len(p.day) for p in parts) == len(whole.day)
@@ -158,7 +158,7 @@ def test_until_a_day_nothing_that_was_known_later_is_known() -> None:
     (later,) = sources_of(paths, threads=1)
     cut = (until - EPOCH).days
     assert now.lifespans.last.max() == cut
-    at = now.lifespans.of(later.lifespans.serials)
+    at = now.lifespans.find_positions(later.lifespans.serials)
     died_later = later.lifespans.died & (later.lifespans.last > cut)
     assert died_later.any()
     known = died_later & (at >= 0)

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.data.log.port import Delivered
+from predrain.data.log.log_port import Delivered
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -21,7 +21,7 @@ with warnings.catch_warnings():  # of how kafka-python reads its own schemas, on
     from kafka.record.util import calc_crc32c
     from kafka.structs import TopicPartition
 
-    from predrain.data.log.kafka.batches import AT_ONCE, LONGEST_UNPACKED, _Bounded
+    from predrain.data.log.kafka.record_batches import AT_ONCE, LONGEST_UNPACKED, _Bounded
 
 NONE, GZIP, LZ4, ZSTD = 0, 1, 3, 4
 HEADER = 61

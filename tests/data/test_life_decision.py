@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.drain import Drain, DrainState, Intent
-from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from predrain.data.life_decision import DiskFacts, KnownCluster, LifeClock, OsdPlace, decide_life
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.life_decision import (
+    DiskFacts,
+    KnownCluster,
+    LifeClock,
+    OsdPlace,
+    decide_life,
+    places_told_by_readings,
+)
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Outlook, Status
-from predrain.data.reading import Counters, Identity, Protocol, Reading, Role, Seat, Smart, Unreadable
+from predrain.data.reading import Counters, Identity, OsdDevice, Protocol, Reading, Role, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -31,8 +38,31 @@ SILENT_FOR_A_DAY = Unreadable(NOW - DAY, "no answer within 30 s", UnreadableCaus
 def reading(
     ago: timedelta = timedelta(), seen: Smart | Unreadable = SMART, osd: int | None = None
 ) -> Reading:
-    seats = () if osd is None else (Seat(OsdId(osd), Role.DATA),)
-    return Reading(DISK, HOST, NOW - ago, NOW - ago, seen, seats)
+    osd_devices = () if osd is None else (OsdDevice(OsdId(osd), Role.DATA),)
+    return Reading(DISK, HOST, NOW - ago, NOW - ago, seen, osd_devices)
+
+
+OURS, THEIRS = (
+    ClusterId("0" * 8 + "-0000-4000-8000-" + "0" * 12),
+    ClusterId("1" * 8 + "-1111-4111-8111-" + "1" * 12),
+)
+
+
+def of_cluster(device: DeviceId, cluster: ClusterId | None) -> Reading:
+    """A reading of a disk that is the data disk of osd.3 there."""
+    return replace(reading(), device=device, osd_devices=(OsdDevice(OsdId(3), Role.DATA, cluster),))
+
+
+@pytest.mark.parametrize("ours", [OURS, None], ids=["named", "not named"])
+def test_osd_3_of_another_cluster_is_not_taken_for_the_own_one(ours: ClusterId | None) -> None:
+    readings = {DISK: of_cluster(DISK, ours), OTHER: of_cluster(OTHER, THEIRS)}
+    assert places_told_by_readings(readings, OURS).places[OsdId(3)].device == DISK
+
+
+def test_an_osd_that_two_clusters_have_stands_nowhere_while_the_own_cluster_is_unknown() -> None:
+    readings = {DISK: of_cluster(DISK, OURS), OTHER: of_cluster(OTHER, THEIRS)}
+    assert places_told_by_readings(readings, None).places == {}
+    assert places_told_by_readings({DISK: readings[DISK]}, None).places[OsdId(3)].device == DISK
 
 
 def outlook(status: Status = Status.BAD) -> Outlook:
@@ -47,7 +77,7 @@ def drain(state: DrainState, intent: Intent = Intent.REPLACE) -> Drain:
     return Drain("D-1", DISK, (OsdId(5),), state, intent, "jo", "bad", NOW - DAY, NOW - HOUR)
 
 
-def said(fate: Fate, ago: timedelta = HOUR) -> Outcome:
+def said(fate: DriveFate, ago: timedelta = HOUR) -> Outcome:
     return Outcome(DISK, NOW - ago, fate, "jo")
 
 
@@ -121,17 +151,17 @@ GONE = replace(HERE, reading=reading(5 * HOUR), places=())
             (LifeState.IN_SERVICE, None, LifeSource.COLLECTOR),
         ),
         (
-            replace(GONE, statement=said(Fate.FAILED)),
+            replace(GONE, statement=said(DriveFate.FAILED)),
             known(place(None, up=False)),
             (LifeState.FAILED, None, LifeSource.PERSON),
         ),
         (
-            replace(GONE, statement=said(Fate.REMOVED)),
+            replace(GONE, statement=said(DriveFate.REMOVED)),
             known(place(None, up=False)),
             (LifeState.RETIRED, RetiredWhy.REMOVED, LifeSource.PERSON),
         ),
         (
-            replace(HERE, statement=said(Fate.FAILED)),
+            replace(HERE, statement=said(DriveFate.FAILED)),
             known(place()),
             (LifeState.IN_SERVICE, None, LifeSource.COLLECTOR),
         ),
@@ -141,7 +171,7 @@ GONE = replace(HERE, reading=reading(5 * HOUR), places=())
             (LifeState.RETIRED, RetiredWhy.REPLACED, LifeSource.CLUSTER),
         ),
         (
-            replace(GONE, statement=said(Fate.FAILED)),
+            replace(GONE, statement=said(DriveFate.FAILED)),
             known(place(OTHER)),
             (LifeState.RETIRED, RetiredWhy.REPLACED, LifeSource.CLUSTER),
         ),
@@ -188,6 +218,17 @@ def test_what_the_cluster_had_settled_stands_until_the_cluster_is_seen_again() -
     assert decide_life(replace(GONE, before=ended), KnownCluster(), CLOCK).change is ended
 
 
+@pytest.mark.parametrize("places", [(3, OTHER), (5, OTHER)], ids=["has an osd.3", "has no osd.3"])
+def test_a_disk_under_osd_3_of_another_cluster_is_neither_replaced_nor_removed_in_the_own_one(
+    places: tuple[int, DeviceId],
+) -> None:
+    osd = OsdId(places[0])
+    cluster = KnownCluster({osd: OsdPlace(osd, HOST, places[1])}, NOW, OURS)
+    facts = DiskFacts(DISK, reading=of_cluster(DISK, THEIRS), awake_since=NOW - DAY)
+    change = decide_life(facts, cluster, CLOCK).change
+    assert (change.state.is_living, change.successor, change.osds) == (True, None, ())
+
+
 def test_a_late_reading_means_nothing_soon_after_a_start() -> None:
     facts = replace(HERE, reading=reading(5 * HOUR))
     assert decide_life(facts, known(place()), replace(CLOCK, settled=False)).state is LifeState.IN_SERVICE
@@ -213,7 +254,7 @@ drains = st.one_of(
     st.none(), st.builds(drain, st.sampled_from(list(DrainState)), st.sampled_from(list(Intent)))
 )
 statements = st.one_of(
-    st.none(), st.builds(said, st.sampled_from(list(Fate)), st.sampled_from([HOUR, 5 * HOUR]))
+    st.none(), st.builds(said, st.sampled_from(list(DriveFate)), st.sampled_from([HOUR, 5 * HOUR]))
 )
 changes = st.builds(
     lambda state, why: on_record(state, why if state is LifeState.RETIRED else None),
@@ -282,7 +323,7 @@ def test_every_kind_of_state_can_be_reached() -> None:
             (replace(HERE, drain=drain(DrainState.DRAINING)), known(place())),
             (replace(HERE, drain=drain(DrainState.VERIFIED)), known(place())),
             (replace(HERE, drain=drain(DrainState.DRAINING, Intent.FILL)), known(place())),
-            (replace(GONE, statement=said(Fate.FAILED)), known(place(None, up=False))),
+            (replace(GONE, statement=said(DriveFate.FAILED)), known(place(None, up=False))),
             (GONE, known(place(OTHER))),
         )
         for life in [decide_life(facts, cluster, CLOCK)]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Log, LogFull, Record, Topic
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.log.log_port import Log, LogFull, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.refusal import Refusal
 from tests.data.log_contract import LogContract, TrimContract
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from predrain.data.log.port import Delivered, LogFull, Record, Topic
-from predrain.data.log.sqlite import DiskFull, LogUnreadable, SqliteLog
+from predrain.data.log.log_port import Delivered, LogFull, Record, Topic
+from predrain.data.log.sqlite_log import DiskFull, LogUnreadable, SqliteLog
 from predrain.data.refusal import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PRELUDE = """
 import json, resource, sys
 from pathlib import Path
-from predrain.data.log.port import LogFull, Record, Topic
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.log.log_port import LogFull, Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
 log = SqliteLog(Path(sys.argv[1]))
 def say(*words):
     print(json.dumps(words), flush=True)

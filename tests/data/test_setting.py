@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.data.setting import (
     BalancerSwitch,
-    Before,
     ConfigOption,
     DeviceLife,
     LocatingLight,
@@ -19,7 +18,8 @@ from predrain.data.setting import (
     OsdOverride,
     Setting,
     UpmapItem,
-    Yielded,
+    ValueBefore,
+    YieldedValue,
     read_setting,
     strip_note,
 )
@@ -41,8 +41,8 @@ PLAIN = st.one_of(
 )
 
 
-@given(PLAIN, st.sampled_from([lambda setting: setting, Before, Yielded]))
-def test_a_setting_is_read_back_from_its_text(plain: Setting, note: type[Before | Yielded]) -> None:
+@given(PLAIN, st.sampled_from([lambda setting: setting, ValueBefore, YieldedValue]))
+def test_a_setting_is_read_back_from_its_text(plain: Setting, note: type[ValueBefore | YieldedValue]) -> None:
     setting = note(plain)
     assert read_setting(str(setting)) == setting
     assert strip_note(setting) == plain
@@ -58,8 +58,8 @@ def test_a_setting_is_read_back_from_its_text(plain: Setting, note: type[Before 
         (ConfigOption("osd_max_backfills"), "option/osd_max_backfills"),
         (ConfigOption("paxos_propose_interval", "mon"), "option/mon/paxos_propose_interval"),
         (BalancerSwitch(), "balancer"),
-        (Before(OsdFlag("norebalance")), "flag/norebalance~"),
-        (Yielded(ConfigOption("osd_max_backfills")), "option/osd_max_backfills!"),
+        (ValueBefore(OsdFlag("norebalance")), "flag/norebalance~"),
+        (YieldedValue(ConfigOption("osd_max_backfills")), "option/osd_max_backfills!"),
     ],
 )
 def test_the_texts_are_those_that_every_release_kept(setting: Setting, text: str) -> None:

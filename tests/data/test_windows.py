@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.data.ids import HostName, OsdId
-from predrain.data.reading import LatencyBatch, LatencySummary
-from predrain.data.windows import Windows
-from predrain.data.wire import NotAccepted, Poison, accept_latency, accept_windows, decode, encode
-from predrain.data.wire.windows import ONE_BY_ONE
+from predrain.data.ids import ClusterId, HostName, OsdId
+from predrain.data.latency_windows import LatencyBatch, LatencySummary, LatencyWindows
+from predrain.data.wire import (
+    NotAccepted,
+    UndecodableRecord,
+    accept_latency,
+    accept_windows,
+    decode_envelope,
+    encode_envelope,
+)
+from predrain.data.wire.latency_wire import ONE_BY_ONE
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOST = HostName("stor-01")
@@ -40,8 +46,25 @@ SUMMARIES = st.builds(
 )
 
 
+def test_an_osd_of_two_clusters_is_in_windows_of_its_own() -> None:
+    theirs = replace(FULL, cluster=ClusterId("11111111-1111-4111-8111-111111111111"), operations=7)
+    windows = LatencyWindows.from_summaries([FULL, theirs])
+    assert [one.summaries() for one in windows] == [(FULL,), (theirs,)]
+    assert windows[1].find_osd_summary(FULL.osd) == theirs
+
+
+@pytest.mark.parametrize("fsid", ["", "ceph", "11111111-1111-4111-8111-11111111111A"])
+def test_windows_with_a_cluster_that_is_no_fsid_are_refused(fsid: str) -> None:
+    batch = decode_envelope(
+        changed(LatencyBatch(HOST, LatencyWindows.from_summaries([FULL])), cluster=fsid), LatencyBatch
+    )
+    kept, (why,) = accept_windows(batch.body.windows[0], NOON)
+    assert kept is None
+    assert why.startswith(f"cluster {fsid!r} of osd.3 on stor-01 is no fsid")
+
+
 def sealed(batch: LatencyBatch) -> bytes:
-    return encode(batch, producer="stor-01", sequence=1, sent_at=NOON)
+    return encode_envelope(batch, producer="stor-01", sequence=1, sent_at=NOON)
 
 
 def changed(batch: LatencyBatch, **columns: Any) -> bytes:
@@ -54,17 +77,17 @@ def changed(batch: LatencyBatch, **columns: Any) -> bytes:
 @given(st.lists(SUMMARIES, max_size=8))
 def test_summaries_come_back_from_columns_each_once(summaries: list[LatencySummary]) -> None:
     first = {(one.host, one.window_start, one.osd): one for one in reversed(summaries)}
-    windows = Windows.of(summaries)
+    windows = LatencyWindows.from_summaries(summaries)
     assert [one for group in windows for one in group.summaries()] == [first[key] for key in sorted(first)]
     for (host, start, osd), one in first.items():
         (mine,) = (group for group in windows if (group.host, group.window_start) == (host, start))
-        assert mine.summary(osd) == one
+        assert mine.find_osd_summary(osd) == one
 
 
 @given(st.lists(SUMMARIES, max_size=8))
 def test_windows_over_the_wire_are_judged_as_their_summaries_are(summaries: list[LatencySummary]) -> None:
-    batch = LatencyBatch(HOST, Windows.of(summaries))
-    body = decode(sealed(batch), LatencyBatch).body
+    batch = LatencyBatch(HOST, LatencyWindows.from_summaries(summaries))
+    body = decode_envelope(sealed(batch), LatencyBatch).body
     assert body == batch
     kept: list[LatencySummary] = []
     refused: list[str] = []
@@ -79,10 +102,10 @@ def test_windows_over_the_wire_are_judged_as_their_summaries_are(summaries: list
 
 
 def test_a_batch_of_an_older_collector_is_read_as_ever() -> None:
-    batch = LatencyBatch(HOST, Windows.of([FULL, BARE]), 7)
+    batch = LatencyBatch(HOST, LatencyWindows.from_summaries([FULL, BARE]), 7)
     document = json.loads(sealed(batch))
     older = {**document, "version": 1, "body": json.loads(ONE_BY_ONE.write(batch))}
-    assert decode(json.dumps(older).encode(), LatencyBatch).body == batch
+    assert decode_envelope(json.dumps(older).encode(), LatencyBatch).body == batch
 
 
 @pytest.mark.parametrize(
@@ -97,17 +120,20 @@ def test_a_batch_of_an_older_collector_is_read_as_ever() -> None:
     ],
 )
 def test_columns_that_do_not_fit_are_no_batch(columns: dict[str, Any], why: str) -> None:
-    raw = changed(LatencyBatch(HOST, Windows.of([FULL, BARE])), **columns)
-    with pytest.raises(Poison, match=why):
-        decode(raw, LatencyBatch)
+    raw = changed(LatencyBatch(HOST, LatencyWindows.from_summaries([FULL, BARE])), **columns)
+    with pytest.raises(UndecodableRecord, match=why):
+        decode_envelope(raw, LatencyBatch)
 
 
 def test_what_no_osd_told_takes_no_room_on_the_wire() -> None:
-    (told,) = json.loads(sealed(LatencyBatch(HOST, Windows.of([BARE]))))["body"]["windows"]
+    (told,) = json.loads(sealed(LatencyBatch(HOST, LatencyWindows.from_summaries([BARE]))))["body"]["windows"]
     assert told.keys() == {"window_start", "osd", "window_seconds", "operations"}
 
 
 def test_of_windows_that_are_joined_those_that_were_there_stay() -> None:
-    (kept,), (fresh,) = Windows.of([FULL]), Windows.of([replace(FULL, operations=1), BARE])
-    assert kept.joined(fresh).summaries() == (FULL, BARE)
-    assert kept.joined(kept) is kept
+    (kept,), (fresh,) = (
+        LatencyWindows.from_summaries([FULL]),
+        LatencyWindows.from_summaries([replace(FULL, operations=1), BARE]),
+    )
+    assert kept.add_missing_osds(fresh).summaries() == (FULL, BARE)
+    assert kept.add_missing_osds(kept) is kept

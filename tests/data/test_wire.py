@@ -12,28 +12,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.log.port import Delivered, Topic
+from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
+from predrain.data.latency_windows import LatencyBatch, LatencySummary, LatencyWindows
+from predrain.data.log.log_port import Delivered, Topic
 from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
 from predrain.data.reading import (
     Attribute,
     Counters,
     Identity,
-    LatencyBatch,
-    LatencySummary,
     Logs,
+    OsdDevice,
     Protocol,
     Reading,
     Role,
-    Seat,
     Smart,
     Unreadable,
 )
 from predrain.data.refusal import Refusal
 from predrain.data.unreadable import UnreadableCause
-from predrain.data.windows import Windows
-from predrain.data.wire import LONGEST, DeadLetter, Misshapen, Poison, decode, encode
-from predrain.data.wire.bodies import OUTLOOK as OUTLOOK_BODY
+from predrain.data.wire import (
+    LONGEST,
+    DeadLetter,
+    InvalidValue,
+    UndecodableRecord,
+    decode_envelope,
+    encode_envelope,
+)
+from predrain.data.wire.wire_bodies import OUTLOOK as OUTLOOK_BODY
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "wire"
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -56,15 +61,17 @@ UNREADABLE = replace(ATA, seen=Unreadable(NOON - timedelta(hours=2), "smartctl: 
 LATENCY = LatencySummary(
     OsdId(17), HostName("ceph-17"), NOON, 15.0, 4211, 4.25, 31.5, 6.75, 48.0, 5.5, 40.0, 3.125, 280.7, 2.5, 3
 )
-SEATS = (Seat(OsdId(17), Role.DATA), Seat(OsdId(18), Role.DB))
+SEATS = (OsdDevice(OsdId(17), Role.DATA), OsdDevice(OsdId(18), Role.DB))
 assert isinstance(ATA.seen, Smart)
-ATA_2 = replace(ATA, seen=replace(ATA.seen, logs=Logs(131, 2, 7, 5)), seats=SEATS, kernel_errors=4)
-UNREADABLE_2 = replace(UNREADABLE, seats=SEATS, kernel_errors=12)
+ATA_2 = replace(ATA, seen=replace(ATA.seen, logs=Logs(131, 2, 7, 5)), osd_devices=SEATS, kernel_errors=4)
+UNREADABLE_2 = replace(UNREADABLE, osd_devices=SEATS, kernel_errors=12)
 LATENCY_2 = replace(LATENCY, backfills_max=1, recovering=True, scrubbing=True)
-BATCH = LatencyBatch(HostName("ceph-17"), Windows.of([LATENCY_2]), 240)
+BATCH = LatencyBatch(HostName("ceph-17"), LatencyWindows.from_summaries([LATENCY_2]), 240)
 BATCH_2 = LatencyBatch(
     HostName("ceph-17"),
-    Windows.of([LATENCY_2, replace(LATENCY, osd=OsdId(18)), replace(LATENCY_2, host=HostName("ceph-18"))]),
+    LatencyWindows.from_summaries(
+        [LATENCY_2, replace(LATENCY, osd=OsdId(18)), replace(LATENCY_2, host=HostName("ceph-18"))]
+    ),
     240,
 )
 OUTLOOK = Outlook(
@@ -87,13 +94,26 @@ UNREADABLE_3 = replace(
         NOON - timedelta(hours=2), "smartctl did not answer within 60 s", UnreadableCause.TIMEOUT
     ),
 )
+CLUSTER = ClusterId("6b1f4c1e-6f0d-11ee-9a7c-0050569a3c11")
+SEATS_4 = tuple(replace(one, cluster=CLUSTER) for one in SEATS)
+ATA_4, UNREADABLE_4 = replace(ATA_2, osd_devices=SEATS_4), replace(UNREADABLE_3, osd_devices=SEATS_4)
+LATENCY_3 = replace(LATENCY_2, cluster=CLUSTER)
+BATCH_3 = LatencyBatch(
+    HostName("ceph-17"),
+    LatencyWindows.from_summaries(
+        [LATENCY_2, LATENCY_3, replace(LATENCY_3, cluster=ClusterId("7" + CLUSTER[1:]), operations=1)]
+    ),
+    240,
+)
+"""A host with OSDs of two clusters, and one whose cluster is not known: each has an osd.17."""
 
 VALUES: dict[str, Any] = {
     "reading.v1": ATA, "reading_unreadable.v1": UNREADABLE, "latency.v1": LATENCY, "outlook.v1": OUTLOOK,
     "outlook.v2": OUTLOOK_2, "outlook.v3": OUTLOOK_3,
     "dead_letter.v1": DEAD, "reading.v2": ATA_2, "reading_unreadable.v2": UNREADABLE_2,
     "latency.v2": LATENCY_2, "latency_batch.v1": BATCH, "latency_batch.v2": BATCH_2, "dead_letter.v2": DEAD_2,
-    "reading.v3": ATA_2, "reading_unreadable.v3": UNREADABLE_3,
+    "reading.v3": ATA_2, "reading_unreadable.v3": UNREADABLE_3, "reading.v4": ATA_4,
+    "reading_unreadable.v4": UNREADABLE_4, "latency.v3": LATENCY_3, "latency_batch.v3": BATCH_3,
 }  # fmt: skip
 OLDER = {
     "reading.v1",
@@ -105,20 +125,24 @@ OLDER = {
     "latency_batch.v1",
     "reading.v2",
     "reading_unreadable.v2",
+    "reading.v3",
+    "reading_unreadable.v3",
+    "latency.v2",
+    "latency_batch.v2",
 }
 NEWEST = tuple(name for name in VALUES if name not in OLDER)
 
 
 def _sent(value: Any, **changed: Any) -> bytes:
     """An envelope of `value` with fields of its JSON changed."""
-    document = json.loads(encode(value, producer="ceph-17", sequence=7, sent_at=NOON))
+    document = json.loads(encode_envelope(value, producer="ceph-17", sequence=7, sent_at=NOON))
     return json.dumps({**document, **changed}).encode()
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_golden_envelope_is_read_as_what_it_was(name: str) -> None:
     value = VALUES[name]
-    envelope = decode((GOLDEN / f"{name}.json").read_bytes(), type(value))
+    envelope = decode_envelope((GOLDEN / f"{name}.json").read_bytes(), type(value))
     assert envelope.body == value
     assert (f"v{envelope.version}", envelope.producer, envelope.sequence) == (
         name.split(".")[1],
@@ -130,7 +154,7 @@ def test_a_golden_envelope_is_read_as_what_it_was(name: str) -> None:
 
 @pytest.mark.parametrize("name", NEWEST)
 def test_what_is_written_today_is_the_newest_golden_file(name: str) -> None:
-    written = encode(VALUES[name], producer="ceph-17", sequence=7, sent_at=NOON)
+    written = encode_envelope(VALUES[name], producer="ceph-17", sequence=7, sent_at=NOON)
     assert json.loads(written) == json.loads((GOLDEN / f"{name}.json").read_bytes())
 
 
@@ -158,7 +182,7 @@ def test_a_new_field_of_the_vocabulary_asks_for_a_new_version(name: str) -> None
                 walk(inner)
 
     walk(VALUES[name])
-    beyond_the_grid, not_sent = "Life.p90_days", {"Windows.sound", "Reading.kernel_errors_shared"}
+    beyond_the_grid, not_sent = "Life.p90_days", {"LatencyWindows.sound", "Reading.kernel_errors_shared"}
     assert declared - shown <= {beyond_the_grid, *not_sent}
 
 
@@ -195,14 +219,14 @@ readings = st.builds(
 
 @given(readings)
 def test_a_reading_comes_back_as_it_was_sent(reading: Reading) -> None:
-    raw = encode(reading, producer="h", sequence=0, sent_at=NOON)
-    assert decode(raw, Reading).body == reading
+    raw = encode_envelope(reading, producer="h", sequence=0, sent_at=NOON)
+    assert decode_envelope(raw, Reading).body == reading
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_envelope_or_poison_with_a_sentence(raw: bytes) -> None:
-    with pytest.raises(Poison, match=r"\w+ .+") as poison:
-        decode(raw, Reading)
+    with pytest.raises(UndecodableRecord, match=r"\w+ .+") as poison:
+        decode_envelope(raw, Reading)
     assert isinstance(poison.value, Refusal)
 
 
@@ -212,26 +236,28 @@ def test_a_damaged_envelope_is_read_or_poison_and_nothing_else(data: st.DataObje
     for _ in range(data.draw(st.integers(1, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     try:
-        decode(bytes(raw[: data.draw(st.integers(1, len(raw)))]), Reading)
-    except Poison:
+        decode_envelope(bytes(raw[: data.draw(st.integers(1, len(raw)))]), Reading)
+    except UndecodableRecord:
         return
 
 
 def test_a_newer_version_is_poison_that_says_to_update() -> None:
-    raw = _sent(ATA, version=4, body={"of": "tomorrow"}, signature="new in the header, too")
-    with pytest.raises(Poison, match=r"reading of version 4 and this predrain reads up to 3: update it"):
-        decode(raw, Reading)
+    raw = _sent(ATA, version=5, body={"of": "tomorrow"}, signature="new in the header, too")
+    with pytest.raises(
+        UndecodableRecord, match=r"reading of version 5 and this predrain reads up to 4: update it"
+    ):
+        decode_envelope(raw, Reading)
 
 
 @pytest.mark.parametrize("version", [0, -1])
 def test_a_version_that_never_was_is_poison(version: int) -> None:
-    with pytest.raises(Poison, match="there never was"):
-        decode(_sent(ATA, version=version), Reading)
+    with pytest.raises(UndecodableRecord, match="there never was"):
+        decode_envelope(_sent(ATA, version=version), Reading)
 
 
 def test_another_schema_is_poison_that_names_both() -> None:
-    with pytest.raises(Poison, match=r"holds a 'latency' where a 'reading' belongs"):
-        decode(_sent(LATENCY), Reading)
+    with pytest.raises(UndecodableRecord, match=r"holds a 'latency' where a 'reading' belongs"):
+        decode_envelope(_sent(LATENCY), Reading)
 
 
 @pytest.mark.parametrize(
@@ -247,8 +273,8 @@ def test_another_schema_is_poison_that_names_both() -> None:
 def test_an_envelope_with_a_wrong_header_is_poison_that_names_the_field(
     changed: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(Poison, match=says):
-        decode(_sent(ATA, **changed), Reading)
+    with pytest.raises(UndecodableRecord, match=says):
+        decode_envelope(_sent(ATA, **changed), Reading)
 
 
 @pytest.mark.parametrize(
@@ -275,14 +301,14 @@ def test_a_body_with_an_unknown_or_ill_typed_field_is_poison_that_names_it(
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    with pytest.raises(Poison, match=says):
-        decode(_sent(ATA, body=body), Reading)
+    with pytest.raises(UndecodableRecord, match=says):
+        decode_envelope(_sent(ATA, body=body), Reading)
 
 
 def test_fields_that_an_older_writer_did_not_know_are_unknown_not_zero() -> None:
     body = json.loads(_sent(ATA))["body"]
     del body["smart"]["counters"]["pending"]
-    seen = decode(_sent(ATA, body=body), Reading).body.seen
+    seen = decode_envelope(_sent(ATA, body=body), Reading).body.seen
     assert isinstance(seen, Smart)
     assert seen.counters.pending is None
 
@@ -294,7 +320,9 @@ def test_times_of_any_offset_come_back_as_utc() -> None:
         taken_at=NOON.astimezone(east),
         seen=Unreadable((NOON - timedelta(hours=2)).astimezone(east), "smartctl: no answer within 30 s"),
     )
-    body = decode(encode(moved, producer="h", sequence=1, sent_at=NOON.astimezone(east)), Reading).body
+    body = decode_envelope(
+        encode_envelope(moved, producer="h", sequence=1, sent_at=NOON.astimezone(east)), Reading
+    ).body
     assert body == UNREADABLE
     assert isinstance(body.seen, Unreadable)
     assert (body.taken_at.tzinfo, body.seen.since.tzinfo) == (UTC, UTC)
@@ -319,24 +347,31 @@ def test_times_of_any_offset_come_back_as_utc() -> None:
     ],
 )
 def test_a_value_that_breaks_its_vocabulary_is_not_sent(broken: Any, says: str) -> None:
-    with pytest.raises(Misshapen, match=says):
-        encode(broken, producer="h", sequence=1, sent_at=NOON)
+    with pytest.raises(InvalidValue, match=says):
+        encode_envelope(broken, producer="h", sequence=1, sent_at=NOON)
 
 
 def test_an_outlook_that_cannot_be_true_is_poison() -> None:
     body = {**json.loads(_sent(OUTLOOK))["body"], "p_fail_7d": 0.9}
-    with pytest.raises(Poison, match="falls with more days"):
-        decode(_sent(OUTLOOK, body=body), Outlook)
+    with pytest.raises(UndecodableRecord, match="falls with more days"):
+        decode_envelope(_sent(OUTLOOK, body=body), Outlook)
 
 
 def test_an_envelope_beyond_its_size_is_poison_before_it_is_parsed() -> None:
-    with pytest.raises(Poison, match="longer than the 1,048,576"):
-        decode(b" " * (LONGEST + 1), Reading)
+    with pytest.raises(UndecodableRecord, match="longer than the 1,048,576"):
+        decode_envelope(b" " * (LONGEST + 1), Reading)
 
 
 def test_a_dead_letter_holds_the_longest_record_and_says_when_it_was_cut() -> None:
-    whole = DeadLetter.of(Topic.READINGS, Delivered(4, "k", b"\xff" * LONGEST), Poison("no"), NOON)
-    cut = DeadLetter.of(Topic.READINGS, Delivered(5, "k", b"\xff" * (LONGEST + 1)), Poison("no"), NOON)
+    whole = DeadLetter.from_delivered(
+        Topic.READINGS, Delivered(4, "k", b"\xff" * LONGEST), UndecodableRecord("no"), NOON
+    )
+    cut = DeadLetter.from_delivered(
+        Topic.READINGS, Delivered(5, "k", b"\xff" * (LONGEST + 1)), UndecodableRecord("no"), NOON
+    )
     assert (whole.whole, cut.whole) == (True, False)
     for letter in (whole, cut):
-        assert decode(encode(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body == letter
+        assert (
+            decode_envelope(encode_envelope(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body
+            == letter
+        )

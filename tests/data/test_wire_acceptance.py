@@ -11,17 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.reading import (
-    Attribute,
-    Counters,
-    Identity,
-    LatencySummary,
-    Protocol,
-    Reading,
-    Smart,
-    Unreadable,
-)
-from predrain.data.wire import NotAccepted, accept, accept_latency, doubts
+from predrain.data.latency_windows import LatencySummary
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.data.wire import NotAccepted, accept_latency, accept_reading, find_implausible_numbers
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SMART = Smart(
@@ -44,34 +36,35 @@ def _with(**changed: Any) -> Reading:
 
 
 def test_a_good_reading_is_kept_as_it_is() -> None:
-    assert accept(READING, NOW) is READING
-    assert doubts(READING) == ()
+    assert accept_reading(READING, NOW) is READING
+    assert find_implausible_numbers(READING) == ()
 
 
 @pytest.mark.parametrize("number", [190, 194, 231])
 def test_a_disk_in_the_frost_is_kept_with_its_temperatures(number: int) -> None:
     frozen = _with(attributes={number: Attribute("Airflow_Temperature_Cel", -3, raw_packed=0xFD)})
-    assert accept(frozen, NOW) is frozen
+    assert accept_reading(frozen, NOW) is frozen
 
 
 def test_a_time_ahead_of_ours_is_taken_in_at_the_time_of_receipt_and_keeps_its_order() -> None:
     ahead = [
-        accept(replace(READING, taken_at=NOW + timedelta(seconds=by)), NOW) for by in (0, 1, 60, 280, 300)
+        accept_reading(replace(READING, taken_at=NOW + timedelta(seconds=by)), NOW)
+        for by in (0, 1, 60, 280, 300)
     ]
     times = [reading.taken_at for reading in ahead]
     assert times[0] == times[-1] == NOW
     assert sorted(times[1:]) == times[1:]
     assert all(NOW - timedelta(milliseconds=1) < at <= NOW for at in times)
     unread = replace(READING, seen=Unreadable(NOW + timedelta(minutes=1), "no answer"))
-    assert accept(unread, NOW).seen == Unreadable(NOW, "no answer")
+    assert accept_reading(unread, NOW).seen == Unreadable(NOW, "no answer")
 
 
 def test_a_clock_may_run_five_minutes_ahead_and_no_more() -> None:
-    accept(replace(READING, taken_at=NOW + timedelta(minutes=5)), NOW)
+    accept_reading(replace(READING, taken_at=NOW + timedelta(minutes=5)), NOW)
     with pytest.raises(
         NotAccepted, match=r"taken_at .* from ceph-1 is 301 s in the future: set that host's clock"
     ):
-        accept(replace(READING, taken_at=NOW + timedelta(seconds=301)), NOW)
+        accept_reading(replace(READING, taken_at=NOW + timedelta(seconds=301)), NOW)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +90,7 @@ def test_a_reading_that_only_a_broken_sender_makes_is_refused_with_its_number(
     reading: Reading, says: str
 ) -> None:
     with pytest.raises(NotAccepted, match=says):
-        accept(reading, NOW)
+        accept_reading(reading, NOW)
 
 
 @pytest.mark.parametrize(
@@ -126,29 +119,29 @@ def test_a_number_that_no_drive_can_have_is_unknown_and_the_rest_is_kept(field: 
         if own
         else replace(kept, counters=replace(kept.counters, **{field: None}))
     )
-    assert accept(reading, NOW) == replace(READING, seen=expected)
-    (doubt,) = doubts(reading)
+    assert accept_reading(reading, NOW) == replace(READING, seen=expected)
+    (doubt,) = find_implausible_numbers(reading)
     assert (doubt.field, doubt.number) == (field, number)
     assert f"{field} {number:,} is outside" in str(doubt)
 
 
 def test_the_greatest_believable_counts_stay() -> None:
     reading = _with(counters=Counters(media_errors=2**32 - 2, percentage_used=255), power_on_hours=350_400)
-    assert accept(reading, NOW) is reading
+    assert accept_reading(reading, NOW) is reading
 
 
 def test_an_unreadable_drive_is_evidence_and_is_kept() -> None:
     reading = replace(READING, seen=Unreadable(NOW - timedelta(hours=1), "no answer within 30 s"))
-    assert accept(reading, NOW) is reading
-    assert doubts(reading) == ()
+    assert accept_reading(reading, NOW) is reading
+    assert find_implausible_numbers(reading) == ()
 
 
 @pytest.mark.slow
 @given(st.builds(Counters, *[st.none() | st.integers(0, 2**72)] * 17), st.none() | st.integers(0, 2**72))
 def test_what_was_accepted_once_is_accepted_again_unchanged(counters: Counters, hours: int | None) -> None:
-    once = accept(_with(counters=counters, power_on_hours=hours), NOW)
-    assert accept(once, NOW) is once
-    assert doubts(once) == ()
+    once = accept_reading(_with(counters=counters, power_on_hours=hours), NOW)
+    assert accept_reading(once, NOW) is once
+    assert find_implausible_numbers(once) == ()
 
 
 def test_a_good_summary_is_kept_as_it_is() -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Reading
-from predrain.data.wire import Envelope, Poison, decode, envelope
+from predrain.data.wire import Envelope, UndecodableRecord, decode_envelope, envelope
 
 GOLDEN = [
     path.read_bytes()
@@ -21,8 +21,8 @@ PIECEWISE = replace(envelope._SCHEMAS[Reading], at_once=None)
 
 def told(raw: bytes) -> Envelope[Reading] | str:
     try:
-        return decode(raw, Reading)
-    except Poison as poison:
+        return decode_envelope(raw, Reading)
+    except UndecodableRecord as poison:
         return str(poison)
 
 

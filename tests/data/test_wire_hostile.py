@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.ids import HostName, OsdId
-from predrain.data.log.port import Delivered, Topic
-from predrain.data.reading import LatencySummary, Reading, Role, Seat, Smart
+from predrain.data.latency_windows import LatencySummary
+from predrain.data.log.log_port import Delivered, Topic
+from predrain.data.reading import OsdDevice, Reading, Role, Smart
 from predrain.data.refusal import Refusal
-from predrain.data.wire import DeadLetter, accept, accept_latency, decode, encode
+from predrain.data.wire import DeadLetter, accept_latency, accept_reading, decode_envelope, encode_envelope
 
 GOLDEN = (Path(__file__).resolve().parents[1] / "golden" / "wire" / "reading.v2.json").read_bytes()
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-GOOD = accept(decode(GOLDEN, Reading).body, NOON)
+GOOD = accept_reading(decode_envelope(GOLDEN, Reading).body, NOON)
 HUGE = 10**4_000
 DEEP = 100_000
 
@@ -42,7 +43,7 @@ def spelt(path: str, raw: str) -> bytes:
 
 
 def taken(raw: bytes) -> Reading:
-    return accept(decode(raw, Reading).body, NOON)
+    return accept_reading(decode_envelope(raw, Reading).body, NOON)
 
 
 PENDING, TAKEN = "body.smart.counters.pending", "body.taken_at"
@@ -90,7 +91,7 @@ REFUSED = {
     "before the first year": (changed(TAKEN, "0001-01-01T00:00:00+14:00"), "end of the calendar"),
     "sent after the last year": (changed("sent_at", "9999-12-31T23:59:59-14:00"), "end of the calendar"),
     "unreadable since after the last year": (
-        changed("body", {**json.loads(encode(GOOD, producer="h", sequence=0, sent_at=NOON))["body"],
+        changed("body", {**json.loads(encode_envelope(GOOD, producer="h", sequence=0, sent_at=NOON))["body"],
                          "smart": None, "unreadable": {"since": "9999-12-31T23:59:59-01:00", "why": "x"}}),
         "end of the calendar",
     ),
@@ -104,8 +105,8 @@ def test_what_cannot_be_true_is_refused_and_its_letter_says_why(name: str) -> No
     raw, says = REFUSED[name]
     with pytest.raises(Refusal, match=says) as refused:
         taken(raw)
-    letter = DeadLetter.of(Topic.READINGS, Delivered(1, "k", raw), refused.value, NOON)
-    read = decode(encode(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body
+    letter = DeadLetter.from_delivered(Topic.READINGS, Delivered(1, "k", raw), refused.value, NOON)
+    read = decode_envelope(encode_envelope(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body
     assert read == letter
     assert len(read.reason) < 1_100
     assert "_" not in read.reason.split(":")[0].split()[-1]  # no name of our own code
@@ -117,7 +118,10 @@ def test_what_cannot_be_true_is_refused_and_its_letter_says_why(name: str) -> No
         (changed(TAKEN, "2026-03-02T01:30:00+14:00"), {"taken_at": NOON - timedelta(minutes=30)}),
         (changed(TAKEN, "2026-02-28T23:00:00-12:00"), {"taken_at": NOON - timedelta(hours=1)}),
         (changed(TAKEN, "2026-03-01T11:00:00.123456789Z"), {"taken_at": NOON.replace(hour=11, microsecond=123457)}),
-        (changed("body.seats", [{"osd": 2**31 - 2, "role": "db"}]), {"seats": (Seat(OsdId(2**31 - 2), Role.DB),)}),
+        (
+            changed("body.seats", [{"osd": 2**31 - 2, "role": "db"}]),
+            {"osd_devices": (OsdDevice(OsdId(2**31 - 2), Role.DB),)},
+        ),
     ],
 )  # fmt: skip
 def test_what_is_odd_and_true_is_kept_as_it_was_meant(raw: bytes, kept: dict[str, Any]) -> None:
@@ -154,8 +158,11 @@ def test_whatever_was_sent_has_a_letter_that_can_be_sent(
     key: str, times: int, value: bytes, more: int, why: str
 ) -> None:
     record = Delivered(3, key * times, value * more, 5)
-    letter = DeadLetter.of(Topic.READINGS, record, why * times, NOON)
-    assert decode(encode(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body == letter
+    letter = DeadLetter.from_delivered(Topic.READINGS, record, why * times, NOON)
+    assert (
+        decode_envelope(encode_envelope(letter, producer="w", sequence=1, sent_at=NOON), DeadLetter).body
+        == letter
+    )
 
 
 LEAVES = st.one_of(
@@ -180,7 +187,7 @@ def test_any_value_in_any_place_is_taken_or_refused_and_nothing_else(path: str, 
         reading = taken(raw)
     except Refusal:
         return
-    assert taken(encode(reading, producer="h", sequence=0, sent_at=NOON)) == reading
+    assert taken(encode_envelope(reading, producer="h", sequence=0, sent_at=NOON)) == reading
 
 
 def test_the_golden_reading_is_taken_so_that_each_refusal_has_one_reason() -> None:

@@ -27,12 +27,13 @@ for _ in range(30):
 READING = """
 from pathlib import Path
 from predrain.data.reading import Reading
-from predrain.data.wire import bodies, envelope
+from predrain.data.wire import envelope
+from predrain.data.wire import wire_bodies as bodies
 raw = Path("tests/golden/wire/reading.v2.json").read_bytes()
-def read(): envelope.decode(raw, Reading)
+def read(): envelope.decode_envelope(raw, Reading)
 """
 CRUSH = """
-from predrain.actions.crush.dump import crush_of_dump
+from predrain.actions.crush.crush_dump import crush_of_dump
 device = '{"id": 0, "name": "osd.0", "class": "hdd"}'
 raw = ('{"devices": [' + device + '], "buckets": [], "rules": [], "tunables": {}}').encode()
 def read(): crush_of_dump(raw)

@@ -14,16 +14,18 @@ from pydantic import BaseModel
 from predrain.actions.guards import GUARDS
 from predrain.data.drain import DrainState
 from predrain.data.outside_text import TEXT_FIELDS
-from predrain.service.cli import _describe, app
-from predrain.service.rest.metrics.catalogue import CATALOGUE
-from predrain.service.settings import Settings, keys
-from predrain.service.tables.collector import CollectorTable
+from predrain.service.cli import _import_all_commands, app
+from predrain.service.config.channels import list_channel_names
+from predrain.service.config.collector_table import CollectorTable
+from predrain.service.config.settings import Settings, list_setting_keys
+from predrain.service.rest.metrics.metric_catalogue import CATALOGUE
 from tests.docs import rule_tables
 from tests.docs.kinds import kind
 from tests.docs.pages import DOCS
 
 Row = tuple[str, ...]
 OPTIONS: Row = ("option", "kind", "default", "meaning")
+CHANNELS_WITH_SECTION = ("mail", "webhook")
 SHARED = 8
 """In how many commands an option stands before it is one that many share."""
 EMPTY = ("None", "", "()", "False", str(inspect.Parameter.empty))
@@ -39,17 +41,27 @@ def settings(name: str) -> str:
     """Every key of one table of the settings."""
     rows = [
         (f"`{of}.{key}`", _kind_of(of, key), f"`{_shown(default)}`", told)
-        for of, key, default, told in keys()
+        for of, key, default, told in list_setting_keys()
         if of == name
     ]
     return table(("key", "kind", "default", "meaning"), rows)
+
+
+def further_channels() -> str:
+    """Every table of a notification channel that has no section of its own in the page."""
+    parts = []
+    for name in list_channel_names():
+        if name not in CHANNELS_WITH_SECTION:
+            model = Settings.model_fields[name].annotation
+            parts.append(f"## `[{name}]`\n\n{inspect.getdoc(model)}\n\n{settings(name)}\n")
+    return "\n".join(parts)
 
 
 def metrics(section: str) -> str:
     """Every family of one section of the catalogue."""
     rows = [
         (
-            f"`{one.exposed}`",
+            f"`{one.series_name}`",
             "counter" if one.counts else "gauge",
             ", ".join(f"`{label}`" for label in one.labels),
             one.bound,
@@ -89,7 +101,7 @@ def guards() -> str:
 
 def commands() -> str:
     """Every command: what it does, how it is written, its options; those that many share stand first and once."""
-    _describe()
+    _import_all_commands()
     found = sorted(_leaves(app, ()))
     options = {words: [one for one in _taken(command) if one.show] for words, command in found}
     seen = Counter(
@@ -113,8 +125,10 @@ def routes() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     **{
         f"settings.{name}": lambda name=name: settings(name)
-        for name in dict.fromkeys(of for of, *_ in keys())
+        for name in dict.fromkeys(of for of, *_ in list_setting_keys())
+        if name in CHANNELS_WITH_SECTION or name not in list_channel_names()
     },
+    "settings.further-channels": further_channels,
     **{
         f"metrics.{section.lower().replace(chr(32), chr(45))}": lambda section=section: metrics(section)
         for section in CATALOGUE

@@ -5,22 +5,24 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.clock import SystemClock
-from predrain.data.log.memory import MemoryLog
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.rest.app import create_app
-from predrain.service.scoring.forecasting import Forecaster
-from predrain.service.settings import Settings
-from predrain.service.tokens import Tokens
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.access.tokens import Tokens
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import Settings
+from predrain.service.forecasting.forecaster import Forecaster
+from predrain.service.rest.rest_app import create_app
 
 
 def document() -> dict[str, Any]:
     """OpenAPI, as `GET openapi.json` answers it."""
     with closing(SqliteStore(":memory:")) as store:
-        house = House(Ports(MemoryLog(), store, SystemClock(), _none, None), Policy(), Settings())
-        return create_app(house, Tokens(()), host="127.0.0.1").openapi()
+        application = Application(
+            ApplicationPorts(MemoryLog(), store, SystemClock(), _none, None), Policy(), Settings()
+        )
+        return create_app(application, Tokens(()), host="127.0.0.1").openapi()
 
 
 def _none() -> Forecaster:

@@ -13,11 +13,11 @@ from typing import Any
 
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
-from predrain.features.state import replay
-from predrain.models.bundle import Bundle
-from predrain.models.outlooks import outlooks
-from predrain.models.rules.fleet import LEVELS
-from predrain.models.rules.ramps import RAMPS
+from predrain.features.drive_state import replay_readings
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.outlooks import build_outlooks
+from predrain.models.forecast.rules.fleet_levels import LEVELS
+from predrain.models.forecast.rules.membership_functions import RAMPS
 
 _SAY_NOTHING = {"no-sign", "no-symptom", "base-rate", "not-reported", "as-sata"}
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -144,9 +144,9 @@ def signals() -> str:
 
 def judge_cell(kind: str, days: Sequence[dict[str, Any]]) -> str:
     """Status, codes of the reasons and advice; a dash where nothing is said. Hard disks are of an unknown maker."""
-    state = replay(make_readings(kind, days))
+    state = replay_readings(make_readings(kind, days))
     assert state is not None
-    (outlook,) = outlooks(_load_bundle(), [state], state.taken_at)
+    (outlook,) = build_outlooks(_load_bundle(), [state], state.taken_at)
     codes = [one.code for one in outlook.reasons if one.code not in _SAY_NOTHING]
     if not codes:
         return "-"

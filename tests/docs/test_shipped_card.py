@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.models.bundle import DEFAULT, SUMS, Bundle, CorruptBundle
+from predrain.models.forecast.bundle import DEFAULT, SUMS, Bundle, CorruptBundle
 from tests.docs.shipped_card import CARD, expected_card, replace_card
 
 

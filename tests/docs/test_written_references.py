@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 from annotated_types import Ge, Le
 
-from predrain.service.settings import keys
+from predrain.service.config.settings import list_setting_keys
 from tests.docs.kinds import Unnamed, kind
 from tests.docs.pages import DOCS
 from tests.docs.references import BLOCKS
@@ -30,7 +30,7 @@ def test_all_that_the_code_can_say_stands_in_one_page() -> None:
 
 def test_every_setting_has_its_default_and_a_meaning() -> None:
     text = (DOCS / "reference" / "settings.md").read_text()
-    for table, key, default, told in keys():
+    for table, key, default, told in list_setting_keys():
         assert told, f"{table}.{key} has no description"
         assert f"`{'none' if default is None else json.dumps(default)}` | {told} |" in text
 

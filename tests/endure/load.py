@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from predrain.service.scoring.worker import STEP
+from predrain.service.forecasting.worker import STEP
 from tests.attack.target import NO_RATES, Target, running_service
 from tests.bench.loading import Hosts, count_worked
 from tests.bench.readers import Readers

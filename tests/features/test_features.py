@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.data.history import History, HistoryFiles
-from predrain.features import NAMES_IN_ORDER, SCHEMA, ledger_of, rows_at, schema_hash, vectors
+from predrain.features import NAMES_IN_ORDER, SCHEMA, compute_feature_vectors, ledger_of, rows_at, schema_hash
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 FIRST = 17_500
@@ -33,7 +33,7 @@ def drive(days: list[int], **raw: list[float | None]) -> History:
 
 
 def on(history: History, day: int) -> dict[str, float]:
-    row = vectors(ledger_of(history), np.array([0]), np.array([FIRST + day]))[0]
+    row = compute_feature_vectors(ledger_of(history), np.array([0]), np.array([FIRST + day]))[0]
     return dict(zip(NAMES_IN_ORDER, row.tolist(), strict=True))
 
 
@@ -125,7 +125,7 @@ def test_drives_do_not_see_each_other_in_one_history() -> None:
     day = int(past.day.max())
     both = rows_at(ledger_of(past), np.arange(past.drives), np.full(past.drives, day))
     drives = np.flatnonzero(both >= 0)[:12]
-    together = vectors(ledger_of(past), drives, np.full(len(drives), day))
+    together = compute_feature_vectors(ledger_of(past), drives, np.full(len(drives), day))
     for place, one in enumerate(drives):
         rows = slice(past.start[one], past.start[one + 1])
         alone = History(
@@ -137,6 +137,6 @@ def test_drives_do_not_see_each_other_in_one_history() -> None:
             raw={n: raw[rows] for n, raw in past.raw.items()},
         )
         assert (
-            vectors(ledger_of(alone), np.array([0]), np.array([day]))[0].tobytes()
+            compute_feature_vectors(ledger_of(alone), np.array([0]), np.array([day]))[0].tobytes()
             == together[place].tobytes()
         )

@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Reading, Smart
-from predrain.features import DriveState, observe, pack, unpack, vector
-from predrain.features.ledger import COUNTERS
-from predrain.features.schema import NAMES_IN_ORDER
+from predrain.features import (
+    DriveState,
+    compute_state_vector,
+    observe_reading,
+    pack_drive_state,
+    unpack_drive_state,
+)
+from predrain.features.drive_history_rows import COUNTERS
+from predrain.features.feature_schema import NAMES_IN_ORDER
 from tests.features.test_stream import reading
 
 OLD, NEW = "SN03", "SN04"
@@ -34,13 +40,13 @@ def watch(*life: tuple[int, int, str | None], hour: int = 12) -> DriveState:
         one = with_firmware(
             reading(day, {197: pending, 9: 1000 + number}, hour + number % 2), firmware, pending=pending
         )
-        state = observe(state, one)
+        state = observe_reading(state, one)
     assert state is not None
     return state
 
 
 def measure(state: DriveState, name: str) -> float:
-    return float(vector(state, state.day)[NAMES_IN_ORDER.index(name)])
+    return float(compute_state_vector(state, state.day)[NAMES_IN_ORDER.index(name)])
 
 
 def test_a_count_that_steps_up_with_a_new_firmware_has_not_risen() -> None:
@@ -66,16 +72,16 @@ def test_a_rise_before_the_new_firmware_is_not_forgotten() -> None:
 def test_when_a_count_rose_is_told_though_the_firmware_was_changed_on_that_day() -> None:
     state = watch((100, 0, OLD), (101, 16, OLD))
     same = with_firmware(reading(101, {197: 16, 9: 1002}, hour=20), NEW, pending=16)
-    assert observe(state, same).changes["pending"] == ((100, 0), (101, 16))
+    assert observe_reading(state, same).changes["pending"] == ((100, 0), (101, 16))
 
 
 def test_a_rise_of_the_same_day_is_not_forgotten_with_the_new_firmware() -> None:
     state = watch((100, 0, OLD), (101, 16, OLD))
     later = with_firmware(reading(101, {197: 4096, 9: 1002}, hour=20), NEW)
-    state = observe(state, later)
+    state = observe_reading(state, later)
     assert measure(state, "smart_197_up_7d") == 16
     last = with_firmware(reading(101, {197: 4100, 9: 1003}, hour=22), NEW)
-    assert measure(observe(state, last), "smart_197_up_7d") == 20
+    assert measure(observe_reading(state, last), "smart_197_up_7d") == 20
 
 
 def test_the_day_after_the_new_firmware_counts_from_it() -> None:
@@ -93,7 +99,7 @@ def test_a_firmware_that_is_not_told_is_no_other_firmware(told: tuple[str | None
 def test_whatever_the_counts_a_new_firmware_adds_no_rise(counts: list[int], after: int) -> None:
     days = list(enumerate(counts, start=100))
     before = watch(*((day, count, OLD) for day, count in days))
-    changed = observe(before, with_firmware(reading(100 + len(counts), {197: after}, 12), NEW))
+    changed = observe_reading(before, with_firmware(reading(100 + len(counts), {197: after}, 12), NEW))
     for n in COUNTERS:
         name = f"smart_{n}_up_30d"
         told, same = measure(changed, name), measure(before, name)
@@ -101,7 +107,7 @@ def test_whatever_the_counts_a_new_firmware_adds_no_rise(counts: list[int], afte
 
 
 def test_the_firmware_is_remembered_in_a_packed_state() -> None:
-    state = unpack(pack(watch((100, 0, OLD), (101, 0, OLD))))
+    state = unpack_drive_state(pack_drive_state(watch((100, 0, OLD), (101, 0, OLD))))
     assert state is not None
-    after = observe(state, with_firmware(reading(102, {197: 4096, 9: 1003}), NEW))
+    after = observe_reading(state, with_firmware(reading(102, {197: 4096, 9: 1003}), NEW))
     assert measure(after, "smart_197_up_7d") == 0

@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from predrain.models.bundle import DEFAULT, FILES, REFERENCE, SUMS
+from predrain.models.forecast.bundle import DEFAULT, FILES, REFERENCE, SUMS
 
 TOKENS = (
     "-1",
@@ -106,13 +106,13 @@ def _change_text(text: str, chance: random.Random) -> str:
 
 
 def _use_all(folder: Path, first: int, last: int) -> None:
-    from predrain.models.bundle import CorruptBundle
-    from predrain.models.bundle_trial import _forecast
+    from predrain.models.deploy.bundle_trial import _find_forecast_fault
+    from predrain.models.forecast.bundle import CorruptBundle
 
     for seed in range(first, last):
         made = mutate(folder, seed)
         try:
-            became = _forecast(made) or "forecasts"
+            became = _find_forecast_fault(made) or "forecasts"
         except CorruptBundle as refusal:
             became = f"refused: {refusal}"
         except Exception as error:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from predrain.data.history import EPOCH, HistoryFiles
-from predrain.models.peers.columns import further
-from predrain.models.peers.rows import DriveDayRows
+from predrain.models.lab.peers.drive_days import DriveDayRows
+from predrain.models.lab.peers.peer_columns import load_peer_columns
 
 START = date(2018, 1, 1)
 DAY0 = (START - EPOCH).days
@@ -34,5 +34,5 @@ def rows_of(
     frame["model"] = model
     frame.to_parquet(tmp_path / "a.parquet")
     history = HistoryFiles([tmp_path / "a.parquet"], threads=1).read()
-    columns = further([tmp_path / "a.parquet"], history, threads=1)
-    return DriveDayRows.of(history, np.array([0]), np.array([DAY0 + day]), columns)
+    columns = load_peer_columns([tmp_path / "a.parquet"], history, threads=1)
+    return DriveDayRows.from_history(history, np.array([0]), np.array([DAY0 + day]), columns)

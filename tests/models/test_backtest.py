@@ -14,22 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import predrain.models.backtest.origin as one_origin
+import predrain.models.lab.backtest.backtest_origin as one_origin
 from predrain.data.history import EPOCH
-from predrain.models.backtest import (
+from predrain.models.evaluate import Report, read_truth
+from predrain.models.evaluate.cohort import gather_cohort
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.history_scores import Scored, score_landmark_days
+from predrain.models.forecast.provenance import digest_histories
+from predrain.models.lab.backtest import (
     BacktestPlan,
     NothingTried,
-    backtest,
     fleets_of,
     origins_of,
+    run_backtest,
     without_fates,
 )
-from predrain.models.backtest.origin import Tried, try_origin
-from predrain.models.bundle import Bundle
-from predrain.models.evaluate import Report, read_truth
-from predrain.models.evaluate.cohort import gather
-from predrain.models.provenance import digest_histories
-from predrain.models.score import Scored, score
+from predrain.models.lab.backtest.backtest_origin import Tried, try_origin
 from predrain.service.cli import main
 
 DRIVES = Path(__file__).resolve().parents[1] / "data" / "drives"
@@ -152,8 +152,10 @@ def bundle_at_hand(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training takes seconds: the bundle of `tried` is taken instead."""
     bundle = Bundle.load(tried.trial.scores.parent / "bundle")
     facts = bundle.facts
-    monkeypatch.setattr(one_origin, "train", lambda *_args, **_options: type("Trained", (), {"facts": facts}))
-    monkeypatch.setattr(one_origin, "write", lambda *_args: None)
+    monkeypatch.setattr(
+        one_origin, "train_forecaster", lambda *_args, **_options: type("Trained", (), {"facts": facts})
+    )
+    monkeypatch.setattr(one_origin, "save_trained_bundle", lambda *_args: None)
     monkeypatch.setattr(one_origin.Bundle, "load", lambda _place: bundle)
 
 
@@ -167,13 +169,13 @@ def test_a_forecast_that_looks_ahead_is_found_and_ends_the_command_with_1(
         frame = pd.read_parquet(paths[0], columns=["serial_number", "date"])
         ends = frame.groupby("serial_number").date.max()
         doomed = set(ends[ends < frame.date.max()].index)
-        for part in score(paths, *options, **named):  # type: ignore[arg-type]
+        for part in score_landmark_days(paths, *options, **named):  # type: ignore[arg-type]
             table = part.table.to_pandas()
             p = np.where(table.serial_number.isin(doomed), 0.9, table.p_fail_30d)
             at = part.table.column_names.index("p_fail_30d")
             yield Scored(part.table.set_column(at, "p_fail_30d", [p.tolist()]), part.told)
 
-    monkeypatch.setattr(one_origin, "score", peeking)
+    monkeypatch.setattr(one_origin, "score_landmark_days", peeking)
     asked = ["backtest", str(DAILY), "--split", SPLIT.isoformat(), "--judge-days", "90", "--peers", "any5",
              "--resamples", "5", "--threads", "1", "--out", str(tmp_path / "trial")]  # fmt: skip
     assert main(asked) == 1
@@ -190,7 +192,7 @@ def test_a_tracked_backtest_is_a_run_with_our_figures_and_those_of_each_peer(tmp
     mlflow = pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
     track = f"sqlite:///{tmp_path / 'runs.sqlite'}"
     asked = ["backtest", str(DAILY), "--split", SPLIT.isoformat(), "--judge-days", "60", "--peers", "any5",
-             "--resamples", "5", "--threads", "1", "--track", track]  # fmt: skip
+             "--resamples", "5", "--threads", "1", "--tracking-uri", track]  # fmt: skip
     assert main(asked) == 0
     client = mlflow.MlflowClient(tracking_uri=track)
     (run,) = client.search_runs([client.get_experiment_by_name("predrain").experiment_id])
@@ -232,12 +234,12 @@ def test_the_report_and_its_json_say_the_same_and_what_is_no_evidence(tmp_path: 
 
 def test_a_split_outside_every_history_is_refused_with_their_spans(tmp_path: Path) -> None:
     with pytest.raises(NothingTried, match="daily 2018-01-01 to 2018-06-30"):
-        backtest([DAILY], BacktestPlan(splits=(date(2019, 1, 1),)), tmp_path)
+        run_backtest([DAILY], BacktestPlan(splits=(date(2019, 1, 1),)), tmp_path)
 
 
 def test_a_split_with_too_few_deaths_before_it_is_left_out_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(NothingTried, match="give a history with 20 or more"):
-        backtest([DAILY], BacktestPlan(splits=(date(2018, 1, 20),), threads=1), tmp_path)
+        run_backtest([DAILY], BacktestPlan(splits=(date(2018, 1, 20),), threads=1), tmp_path)
 
 
 def test_an_unknown_peer_is_refused_before_anything_is_trained(
@@ -256,16 +258,16 @@ def test_a_recipe_taught_other_drives_fates_forecasts_no_better_than_chance(
     )
 
     def trial(name: str) -> Report:
-        return backtest([CHANGES, TABLE], plan, tmp_path / name).fleets[0].report
+        return run_backtest([CHANGES, TABLE], plan, tmp_path / name).fleets[0].report
 
-    honest = one_origin.train
+    honest = one_origin.train_forecaster
     frame = pd.read_parquet(TABLE)
     fate = ["last_date", "failure"]
     frame[fate] = frame[fate].sample(frac=1, random_state=0).reset_index(drop=True)
     frame.to_parquet(tmp_path / "shuffled.parquet")
     learned = trial("as it was")
     lied_to = [CHANGES, tmp_path / "shuffled.parquet"]
-    monkeypatch.setattr(one_origin, "train", lambda _paths, **options: honest(lied_to, **options))
+    monkeypatch.setattr(one_origin, "train_forecaster", lambda _paths, **options: honest(lied_to, **options))
     misled = trial("shuffled")
     base = misled.counts.positive_rows / misled.counts.rows
     assert learned.judged[0].figures["recall_at_1pct"].value > 0.15
@@ -308,14 +310,14 @@ def test_a_weekly_carried_row_is_enough_for_daily_scores_of_change_points(tmp_pa
     scores = []
     for name, days in (("week", origin.landmarks), ("day", daily.landmarks)):
         without_fates(fleet.readings, tmp_path / f"{name}.parquet", truth, days)
-        parts = score(
+        parts = score_landmark_days(
             [tmp_path / f"{name}.parquet"], Bundle.load(), first=origin.first, last=origin.last, threads=1
         )
         scores.append(
             pd.concat([part.table.to_pandas() for part in parts]).set_index(["serial_number", "date"])
         )
     weekly, every_day = scores
-    cohort = gather(truth, daily.landmarks)
+    cohort = gather_cohort(truth, daily.landmarks)
     at_risk = pd.MultiIndex.from_arrays([
         truth.serials[cohort.truth_drive[cohort.drive]],
         [EPOCH + timedelta(int(day)) for day in cohort.landmark],

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from predrain.data.history import HistoryFiles
-from predrain.models.bundle import Bundle, trees_hash
-from predrain.models.hazard import Recipe
-from predrain.models.train import train
+from predrain.models.forecast.bundle import Bundle, trees_hash
+from predrain.models.forecast.hazard import Recipe
+from predrain.models.forecast.training import train_forecaster
 from predrain.service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
@@ -226,7 +226,7 @@ def test_training_takes_odd_drives_in_its_stride_and_rows_from_the_future_change
         encoding="utf-8", errors="surrogateescape",
     )  # fmt: skip
     made = [
-        train([DAILY, path], name="odd", threads=1, recipe=small, today=date(2026, 1, 1))
+        train_forecaster([DAILY, path], name="odd", threads=1, recipe=small, today=date(2026, 1, 1))
         for path in (odd, plain)
     ]
     assert trees_hash(made[0].booster.model_to_string()) == trees_hash(made[1].booster.model_to_string())
@@ -249,8 +249,8 @@ def test_the_training_command_counts_what_it_left_out_and_exits_with_three(
 def test_reading_a_part_and_the_survey_count_the_same_rows_out(tmp_path: Path) -> None:
     files = HistoryFiles([odd_deaths(tmp_path)])
     today = date(2026, 1, 1)
-    whole, survey = files.read(today=today).told, files.survey(today=today)
-    assert survey.refused == whole.refused > 0
-    read = [files.read(part=part, today=today).told for part in files.parts(60)]
+    whole, survey = files.read(today=today).told, files.find_defects(today=today)
+    assert survey.refused_rows == whole.refused_rows > 0
+    read = [files.read(part=part, today=today).told for part in files.split_into_parts(60)]
     assert len(read) > 3
     assert sum(read[1:], read[0]) == whole

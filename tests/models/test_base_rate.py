@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from predrain.models.base_rate import BaseRate, fit_base_rate
-from predrain.models.calibrate import logit
-from predrain.models.family import (
+from predrain.models.forecast.base_rate import BaseRate, fit_base_rate
+from predrain.models.forecast.calibration import compute_logit
+from predrain.models.forecast.drive_family import (
     AGES,
     EVIDENCE_MAX,
     POPULATION,
@@ -144,7 +144,7 @@ def drawn(
     p = np.where(symptom, 0.05, 0.004) * chance.lognormal(0, 0.4, size)
     rate = 0.02 * chance.lognormal(0, 0.8, size)
     power = np.where(symptom, symptomatic, quiet)
-    truth = 1 / (1 + np.exp(-(logit(p) + power * np.log(rate / 0.02))))
+    truth = 1 / (1 + np.exp(-(compute_logit(p) + power * np.log(rate / 0.02))))
     return p, chance.random(size) < truth, np.ones(size), rate, symptom
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from predrain.data.outlook import Status
-from predrain.features.schema import NAMES_IN_ORDER, POSITION
-from predrain.models.booster_columns import has_symptom
-from predrain.models.bundle import Bundle
-from predrain.models.calibrate import Thresholds
-from predrain.models.fleet_thresholds import FollowedThresholds
+from predrain.features.feature_schema import NAMES_IN_ORDER, POSITION
+from predrain.models.forecast.booster_columns import has_symptom
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.calibration import Thresholds
+from predrain.models.forecast.fleet_thresholds import FollowedThresholds
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from predrain.models import bundle_trial as trial
-from predrain.models.bundle import DEFAULT, Bundle, CorruptBundle
-from predrain.models.bundle_store import TRIED, Shelf
-from predrain.models.bundle_trial import Trials
-from predrain.models.tree_text import UnfitTrees, check_trees
+from predrain.models.deploy import bundle_trial
+from predrain.models.deploy.bundle_store import TRIED, BundleStore
+from predrain.models.deploy.bundle_trial import BundleTrials
+from predrain.models.forecast.bundle import DEFAULT, Bundle, CorruptBundle
+from predrain.models.forecast.tree_text_check import UnfitTrees, check_trees
 from tests.models.mutated import sign, with_true_sizes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,13 +162,15 @@ def test_a_bundle_that_cannot_forecast_is_refused_by_its_trial_and_the_verdict_i
     crooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Bundle.load(crooked)  # its checksums hold, and its trees are trees
-    trials = Trials(tmp_path / "state" / "tried.json")
-    with pytest.raises(CorruptBundle, match=r"cannot forecast \(.*train it anew") as first:
+    trials = BundleTrials(tmp_path / "state" / "tried.json")
+    with pytest.raises(CorruptBundle, match=r"cannot forecast \(.*train it again") as first:
         trials.check(crooked)
-    assert str(first.value).count("train it anew") == 1
-    monkeypatch.setattr(trial, "_try", lambda _: pytest.fail("it was tried a second time"))
+    assert str(first.value).count("train it again") == 1
+    monkeypatch.setattr(
+        bundle_trial, "_run_trial_process", lambda _: pytest.fail("it was tried a second time")
+    )
     with pytest.raises(CorruptBundle) as again:
-        Trials(tmp_path / "state" / "tried.json").check(crooked)
+        BundleTrials(tmp_path / "state" / "tried.json").check(crooked)
     assert str(again.value) == str(first.value)
 
 
@@ -176,30 +178,32 @@ def test_a_bundle_that_cannot_forecast_is_refused_by_its_trial_and_the_verdict_i
 def test_a_bundle_whose_checksums_do_not_hold_is_refused_with_one_cure(outside: Path) -> None:
     (outside / "bundle.json").write_bytes(b"{}")
     with pytest.raises(
-        CorruptBundle, match="not what SHA256SUMS says; restore the bundle or train it anew"
+        CorruptBundle, match="not what SHA256SUMS says; restore the bundle or train it again"
     ) as refused:
-        Trials().check(outside)
-    assert str(refused.value).count("anew") == 1
+        BundleTrials().check(outside)
+    assert str(refused.value).count("train it again") == 1
 
 
 @pytest.mark.slow
 def test_a_sound_bundle_is_tried_once_at_promotion_and_the_shipped_one_never(
     outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = Shelf(tmp_path / "bundles")
+    shelf = BundleStore(tmp_path / "bundles")
     digest = shelf.install(outside)
     assert (tmp_path / "bundles" / TRIED).exists()
-    monkeypatch.setattr(trial, "_try", lambda _: pytest.fail("it was tried a second time"))
+    monkeypatch.setattr(
+        bundle_trial, "_run_trial_process", lambda _: pytest.fail("it was tried a second time")
+    )
     shelf.promote(digest)
-    Bundle.load(Shelf(tmp_path / "bundles").folder(digest))
-    Trials().check(None)
-    Trials().check(DEFAULT)
+    Bundle.load(BundleStore(tmp_path / "bundles").verify_folder(digest))
+    BundleTrials().check(None)
+    BundleTrials().check(DEFAULT)
 
 
 @pytest.mark.slow
 def test_a_bundle_that_fails_its_trial_cannot_be_promoted(crooked: Path, tmp_path: Path) -> None:
     with pytest.raises(CorruptBundle):
-        Shelf(tmp_path / "bundles").install(crooked)
+        BundleStore(tmp_path / "bundles").install(crooked)
     assert not [one for one in (tmp_path / "bundles").iterdir() if one.is_dir()]
 
 
@@ -214,7 +218,7 @@ def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
         script = tmp_path / "python"
         script.write_text(f"#!/bin/sh\n{program}\n")
         script.chmod(0o700)
-        monkeypatch.setattr(trial.sys, "executable", str(script))
+        monkeypatch.setattr(bundle_trial.sys, "executable", str(script))
 
     return stand_in
 
@@ -239,21 +243,21 @@ def test_a_child_that_dies_or_hangs_is_a_sentence(
     why: str,
     lasting: bool,
 ) -> None:
-    monkeypatch.setattr(trial, "WALL_SECONDS", 2.0)
+    monkeypatch.setattr(bundle_trial, "WALL_SECONDS", 2.0)
     child(program)
     with pytest.raises(CorruptBundle, match=why):
-        Trials(tmp_path / "tried.json").check(outside)
+        BundleTrials(tmp_path / "tried.json").check(outside)
     assert (tmp_path / "tried.json").exists() == lasting
 
 
 @pytest.mark.slow
 def test_a_child_that_takes_too_much_memory_is_refused(outside: Path) -> None:
     greedy = (
-        "import sys, pathlib, predrain.models.bundle_trial as t; "
-        "t._forecast = lambda folder: str(bytearray(8 << 30));"
+        "import sys, pathlib, predrain.models.deploy.bundle_trial as t; "
+        "t._find_forecast_fault = lambda folder: str(bytearray(8 << 30));"
     )
     done = subprocess.run(
-        [sys.executable, "-c", f"{greedy} sys.exit(t._main(pathlib.Path({str(outside)!r})))"],
+        [sys.executable, "-c", f"{greedy} sys.exit(t._run_trial_child(pathlib.Path({str(outside)!r})))"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -11,19 +11,19 @@ import pyarrow as pa
 import pytest
 
 from predrain.data.lifespan import sources_of
-from predrain.models.bundle import Bundle
-from predrain.models.hazard import hazards, person_periods
-from predrain.models.landmarks import Landmarks, draw
-from predrain.models.scale import Crew, Threads
-from predrain.models.scale.cluster import DaskCluster, NoDaskCluster
-from predrain.models.score import score
-from predrain.models.train import PLAIN
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.hazard import person_periods, predict_hazards
+from predrain.models.forecast.history_scores import score_landmark_days
+from predrain.models.forecast.landmarks import Landmarks, draw_landmarks
+from predrain.models.forecast.part_executor import PartExecutor, ThreadExecutor
+from predrain.models.forecast.training import PLAIN
+from predrain.models.lab.dask_cluster import DaskCluster, NoDaskCluster
 
 pytest.importorskip("distributed", reason="the extra `scale` is not installed")
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
-HERE = Threads(1)
+HERE = ThreadExecutor(1)
 
 # Dask and LightGBM warn of themselves: ports, closing sockets, parameters that they set.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
@@ -31,22 +31,24 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mar
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[DaskCluster]:
-    with DaskCluster("local:2", rows_a_part=4_000) as crew:
+    with DaskCluster("local:2", rows_per_part=4_000) as crew:
         yield crew
 
 
 @pytest.fixture(scope="module")
 def landmarks() -> Landmarks:
-    return draw(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=HERE)
+    return draw_landmarks(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=HERE)
 
 
-def scores(crew: Crew) -> pa.Table:
+def scores(crew: PartExecutor) -> pa.Table:
     asked = {"first": date(2018, 5, 3), "last": date(2018, 5, 17), "every": 7}
-    return pa.concat_tables(part.table for part in score([DAILY], Bundle.load(), crew=crew, **asked))
+    return pa.concat_tables(
+        part.table for part in score_landmark_days([DAILY], Bundle.load(), crew=crew, **asked)
+    )
 
 
 def test_a_cluster_draws_the_landmarks_of_one_machine(cluster: DaskCluster, landmarks: Landmarks) -> None:
-    drawn = draw(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=cluster)
+    drawn = draw_landmarks(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=cluster)
     for name in Landmarks.__slots__:
         one, other = getattr(drawn, name), getattr(landmarks, name)
         assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), name
@@ -66,11 +68,11 @@ def test_a_clusters_booster_forecasts_nearly_what_one_machines_does(
     periods = person_periods(landmarks)
     names = [f"f{place}" for place in range(landmarks.x.shape[1])]
 
-    def grown(crew: Crew, seed: int) -> np.ndarray:
-        booster = crew.grow(landmarks.x, periods, PLAIN, seed=seed, names=names, tell=lambda _: None)
+    def grown(crew: PartExecutor, seed: int) -> np.ndarray:
+        booster = crew.grow_booster(landmarks.x, periods, PLAIN, seed=seed, names=names, tell=lambda _: None)
         assert booster.num_trees() == PLAIN.rounds
         assert booster.feature_name() == [*names, "interval"]
-        return np.log(hazards(booster, landmarks.x, 1)[:, 0])
+        return np.log(predict_hazards(booster, landmarks.x, 1)[:, 0])
 
     here, apart, reseeded = grown(HERE, 1), grown(cluster, 1), grown(HERE, 2)
     assert np.corrcoef(here, apart)[0, 1] > 0.97
@@ -81,7 +83,7 @@ def test_an_error_of_a_worker_ends_the_work_and_is_told_as_it_is(cluster: DaskCl
     from predrain.data.history import SerialRange
 
     with pytest.raises(ZeroDivisionError):
-        list(cluster.each(_breaks, [SerialRange()]))
+        list(cluster.map_parts(_breaks, [SerialRange()]))
 
 
 def _breaks(part: object) -> int:
@@ -98,6 +100,6 @@ def test_an_address_that_names_no_workers_is_refused(address: str, says: str) ->
 
 
 def test_a_scheduler_that_does_not_answer_is_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("predrain.models.scale.cluster.PATIENCE", "1s")
+    monkeypatch.setattr("predrain.models.lab.dask_cluster.PATIENCE", "1s")
     with pytest.raises(NoDaskCluster, match="start one, or say local:2"):
         DaskCluster("tcp://127.0.0.1:9")

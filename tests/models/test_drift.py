@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from predrain.features.schema import NAMES_IN_ORDER, POSITION
-from predrain.models.bundle import REFERENCE, Bundle, CorruptBundle, save
-from predrain.models.drift import (
+from predrain.features.feature_schema import NAMES_IN_ORDER, POSITION
+from predrain.models.forecast.bundle import REFERENCE, Bundle, CorruptBundle, save_bundle
+from predrain.models.forecast.drift import (
     LEAST,
     MODELS_MAX,
     POINTS,
     SCORE,
+    DriftReference,
     FamilyDrift,
-    Reference,
-    drift,
+    is_watched_long_enough,
+    measure_drift,
     reference_of,
-    watched,
 )
-from predrain.models.landmarks import Landmarks
+from predrain.models.forecast.landmarks import Landmarks
 
 MODEL = "ST4000DM000"
 
@@ -61,38 +61,38 @@ def scores(count: int, seed: int, scale: float = 0.002) -> NDArray[np.float64]:
 
 
 @pytest.fixture(scope="module")
-def reference() -> Reference:
+def reference() -> DriftReference:
     return reference_of(landmarks(population(5000, 1)), scores(5000, 1))
 
 
-def found(reference: Reference | None, x: NDArray[np.float32], scale: float = 0.002) -> FamilyDrift:
+def found(reference: DriftReference | None, x: NDArray[np.float32], scale: float = 0.002) -> FamilyDrift:
     model = np.array([MODEL] * len(x), dtype=object)
-    (one,) = drift(reference, x, model, scores(len(x), 9, scale))
+    (one,) = measure_drift(reference, x, model, scores(len(x), 9, scale))
     return one
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("count", [LEAST, 1000])
 def test_other_drives_of_the_same_population_have_not_drifted(
-    reference: Reference, seed: int, count: int
+    reference: DriftReference, seed: int, count: int
 ) -> None:
     one = found(reference, population(count, 100 + seed))
-    assert one.drifted == ()
+    assert one.drifted_features == ()
     assert not one.score_drifted
 
 
-def test_a_feature_that_moved_is_named_and_the_others_are_not(reference: Reference) -> None:
+def test_a_feature_that_moved_is_named_and_the_others_are_not(reference: DriftReference) -> None:
     one = found(reference, population(500, 2, celsius=8))
-    assert [shift.name for shift in one.drifted] == ["celsius"]
+    assert [shift.name for shift in one.drifted_features] == ["celsius"]
     assert one.features[0].name == "celsius"
     assert one.features[0].psi > 1
     assert one.features[0].ks > 0.5
 
 
-def test_a_feature_that_is_no_longer_reported_has_drifted(reference: Reference) -> None:
+def test_a_feature_that_is_no_longer_reported_has_drifted(reference: DriftReference) -> None:
     x = population(500, 2)
     x[:, POSITION["loads_30d"]] = np.nan
-    (lost,) = found(reference, x).drifted
+    (lost,) = found(reference, x).drifted_features
     assert (lost.name, lost.missing) == ("loads_30d", 1.0)
 
 
@@ -105,19 +105,19 @@ def test_what_strays_from_week_to_week_in_training_must_stray_farther_to_be_call
     now = population(700, 6)
     now[:, POSITION["loads_30d"]] *= 5
     one, other = (found(reference_of(marks, scores(5000, 1)), now) for marks in (restless, steady))
-    assert one.drifted == ()
-    assert [shift.name for shift in other.drifted] == ["loads_30d"]
+    assert one.drifted_features == ()
+    assert [shift.name for shift in other.drifted_features] == ["loads_30d"]
     now[:, POSITION["loads_30d"]] *= 1000
-    assert [shift.name for shift in found(reference_of(restless, scores(5000, 1)), now).drifted] == [
+    assert [shift.name for shift in found(reference_of(restless, scores(5000, 1)), now).drifted_features] == [
         "loads_30d"
     ]
 
 
-def test_that_a_fleet_grows_older_is_no_drift(reference: Reference) -> None:
-    assert found(reference, population(500, 2, hours=20_000)).drifted == ()
+def test_that_a_fleet_grows_older_is_no_drift(reference: DriftReference) -> None:
+    assert found(reference, population(500, 2, hours=20_000)).drifted_features == ()
 
 
-def test_the_score_drifts_when_much_more_is_forecast(reference: Reference) -> None:
+def test_the_score_drifts_when_much_more_is_forecast(reference: DriftReference) -> None:
     assert found(reference, population(500, 2), scale=0.02).score_drifted
 
 
@@ -126,13 +126,13 @@ def test_a_score_that_moved_by_less_than_half_is_what_age_does() -> None:
     narrow = reference_of(landmarks(population(5000, 1)), steady)
     x = population(500, 2)
     for times, moved in ((1.5, False), (3.0, True)):
-        (one,) = drift(narrow, x, np.array([MODEL] * 500, dtype=object), steady[:500] * times)
+        (one,) = measure_drift(narrow, x, np.array([MODEL] * 500, dtype=object), steady[:500] * times)
         assert one.score is not None
-        assert one.score.drifted(1)
+        assert one.score.has_drifted(1)
         assert one.score_drifted is moved
 
 
-def test_too_few_drives_and_bundles_without_a_reference_are_not_judged(reference: Reference) -> None:
+def test_too_few_drives_and_bundles_without_a_reference_are_not_judged(reference: DriftReference) -> None:
     few = found(reference, population(LEAST - 1, 2, celsius=50))
     assert (few.drives, few.features, few.score) == (LEAST - 1, (), None)
     assert found(None, population(500, 2)).score is None
@@ -142,11 +142,11 @@ def test_a_model_without_a_sketch_is_compared_with_its_maker_and_an_unknown_make
     x = population(20 * LEAST, 4)
     names = np.array([f"ST{1000 + number % 20}DM" for number in range(len(x))], dtype=object)
     reference = reference_of(replace(landmarks(x), model=names), scores(len(x), 1))
-    assert reference.group("ST1000DM") == "ST1000DM"
-    assert reference.group("ST8000NM0055") == "Seagate"
+    assert reference.find_family("ST1000DM") == "ST1000DM"
+    assert reference.find_family("ST8000NM0055") == "Seagate"
     assert reference.families["Seagate"].drives == (20 - MODELS_MAX) * LEAST
-    assert reference.group("WDC WD40EFRX") == ""
-    assert reference.group("no maker at all") == ""
+    assert reference.find_family("WDC WD40EFRX") == ""
+    assert reference.find_family("no maker at all") == ""
 
 
 def test_thinned_landmarks_count_for_as_many_as_they_stand_for() -> None:
@@ -158,7 +158,7 @@ def test_thinned_landmarks_count_for_as_many_as_they_stand_for() -> None:
     assert np.median(told) == pytest.approx(np.median(x[:, POSITION["celsius"]]), abs=0.5)
 
 
-def test_families_are_bounded_and_a_sketch_is_small(reference: Reference) -> None:
+def test_families_are_bounded_and_a_sketch_is_small(reference: DriftReference) -> None:
     x = population(40 * LEAST, 4)
     names = np.array([f"ST{1000 + number % 40}DM" for number in range(len(x))], dtype=object)
     many = reference_of(replace(landmarks(x), model=names), scores(len(x), 1))
@@ -168,12 +168,14 @@ def test_families_are_bounded_and_a_sketch_is_small(reference: Reference) -> Non
 
 
 def test_only_drives_watched_for_thirty_days_are_compared() -> None:
-    assert watched([-1, 0, 70, 71], 100).tolist() == [False, True, True, False]
+    assert is_watched_long_enough([-1, 0, 70, 71], 100).tolist() == [False, True, True, False]
 
 
-def test_a_reference_travels_with_its_bundle_and_is_verified(reference: Reference, tmp_path: Path) -> None:
+def test_a_reference_travels_with_its_bundle_and_is_verified(
+    reference: DriftReference, tmp_path: Path
+) -> None:
     shipped = Bundle.load()
-    save(tmp_path, shipped.facts, shipped.booster, "card", reference)
+    save_bundle(tmp_path, shipped.facts, shipped.booster, "card", reference)
     assert Bundle.load(tmp_path).reference == reference
     whole = (tmp_path / REFERENCE).read_bytes()
     (tmp_path / REFERENCE).write_bytes(whole.replace(b"0.0", b"0.1", 1))
@@ -182,7 +184,7 @@ def test_a_reference_travels_with_its_bundle_and_is_verified(reference: Referenc
     (tmp_path / REFERENCE).unlink()
     with pytest.raises(CorruptBundle, match="missing"):
         Bundle.load(tmp_path)
-    save(tmp_path, shipped.facts, shipped.booster, "card")
+    save_bundle(tmp_path, shipped.facts, shipped.booster, "card")
     assert Bundle.load(tmp_path).reference is None
     (tmp_path / REFERENCE).write_bytes(whole)
     with pytest.raises(CorruptBundle, match="not what SHA256SUMS says"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predrain.models.evaluate.calibration import Reliability
+from predrain.models.evaluate.reliability import Reliability
 
 
 def test_expected_over_observed_ece_and_brier_skill_by_hand() -> None:

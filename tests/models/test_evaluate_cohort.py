@@ -10,9 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predrain.models.evaluate.cohort import CENSORED, align, failures, gather, healthy_windows
-from predrain.models.evaluate.scores import Scores, landmarks_of
-from predrain.models.evaluate.truth import NEVER, FailureTruth, UnreadableTruth, read_truth
+from predrain.models.evaluate.cohort import (
+    CENSORED,
+    align_scores,
+    gather_cohort,
+    group_failures,
+    healthy_windows,
+)
+from predrain.models.evaluate.drive_outcomes import NEVER, FailureTruth, UnreadableTruth, read_truth
+from predrain.models.evaluate.score_rows import Scores, landmarks_of
 
 START = date(2018, 1, 1)
 DAY0 = (START - date(1970, 1, 1)).days
@@ -37,7 +43,7 @@ def daily(path: Path, drives: Mapping[str, Iterable[int]], dies: dict[str, int],
 
 def labels(truth: FailureTruth, serial: str, landmark: int) -> int | None:
     """The 30-day label of a drive at a landmark; None when it is not at risk."""
-    cohort = gather(truth, np.array([DAY0 + landmark]))
+    cohort = gather_cohort(truth, np.array([DAY0 + landmark]))
     row = np.flatnonzero(truth.serials[cohort.truth_drive[cohort.drive]] == serial)
     return int(cohort.label[30][row[0]]) if len(row) else None
 
@@ -93,33 +99,33 @@ def test_the_first_row_with_failure_is_the_day_of_death_and_what_follows_is_igno
 def test_rows_must_have_their_horizon_inside_the_data_but_failures_need_not(
     truth: FailureTruth, tmp_path: Path
 ) -> None:
-    cohort = gather(truth, DAY0 + np.arange(0, 91, 7))
-    known = cohort.known(30)
+    cohort = gather_cohort(truth, DAY0 + np.arange(0, 91, 7))
+    known = cohort.has_known_label(30)
     assert cohort.landmark[known].max() - DAY0 == 56
     late = read_truth(
         [daily(tmp_path / "late.parquet", {"dies": range(89), "lives": range(91)}, {"dies": 88})]
     )
-    cohort = gather(late, DAY0 + np.array([63, 70, 77]))
-    assert not cohort.known(30).any()
-    assert len(failures(cohort)) == 1
+    cohort = gather_cohort(late, DAY0 + np.array([63, 70, 77]))
+    assert not cohort.has_known_label(30).any()
+    assert len(group_failures(cohort)) == 1
 
 
 def test_no_landmark_stands_on_the_last_day_of_the_data(truth: FailureTruth) -> None:
-    assert len(gather(truth, np.array([DAY0 + 90])).drive) == 0
-    assert len(gather(truth, np.array([DAY0 + 89])).drive) > 0
+    assert len(gather_cohort(truth, np.array([DAY0 + 90])).drive) == 0
+    assert len(gather_cohort(truth, np.array([DAY0 + 89])).drive) > 0
 
 
 def test_a_healthy_window_is_a_block_of_thirty_days_with_healthy_rows_and_no_positive_one(
     truth: FailureTruth,
 ) -> None:
-    cohort = gather(truth, DAY0 + np.arange(0, 91, 7))
+    cohort = gather_cohort(truth, DAY0 + np.arange(0, 91, 7))
     windows = healthy_windows(cohort)
     serial = truth.serials[cohort.truth_drive[windows.drive]]
     assert (serial == "lives").sum() == 2
     # "dies" is healthy at days 0, 7, 14, 21, 28 and positive from 35 on: one block of each kind.
     assert (serial == "dies").sum() == 1
     assert (serial == "leaves").sum() == 1
-    failed = failures(cohort)
+    failed = group_failures(cohort)
     assert (cohort.landmark[failed.rows] - DAY0).tolist() == [35, 42, 49, 56]
 
 
@@ -143,20 +149,20 @@ def test_a_drives_table_gives_death_and_needs_no_weekly_reading(tmp_path: Path) 
     assert labels(truth, "stays", 40) == 0
     # A failure on the table's last day is a drive that came back (evaluation.md).
     assert labels(truth, "came-back", 40) is None
-    cohort = gather(truth, DAY0 + np.array([29, 30]))
+    cohort = gather_cohort(truth, DAY0 + np.array([29, 30]))
     mine = truth.serials[cohort.truth_drive[cohort.drive]] == "dies"
     assert cohort.symptomatic[mine].tolist() == [False, True]
 
 
 def test_a_missing_row_stands_below_every_other_and_a_needless_one_is_ignored(truth: FailureTruth) -> None:
-    cohort = gather(truth, np.array([DAY0 + 7]))
+    cohort = gather_cohort(truth, np.array([DAY0 + 7]))
     scores = Scores(
         np.array(["lives", "nobody", "lives"], dtype=object),
         DAY0 + np.array([7, 7, 8]),
         {"p_fail_30d": np.array([0.0, 0.5, 0.5])},
         {},
     )
-    aligned = align(cohort, truth, scores)
+    aligned = align_scores(cohort, truth, scores)
     mine = truth.serials[cohort.truth_drive[cohort.drive]] == "lives"
     assert aligned.score("p_fail_30d")[mine].tolist() == [0.0]
     assert np.all(aligned.score("p_fail_30d")[~mine] == -np.inf)

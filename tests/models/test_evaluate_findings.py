@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from predrain.models.evaluate import FailureTruth, Scores, evaluate, read_truth
+from predrain.models.evaluate import FailureTruth, Scores, evaluate_forecasts, read_truth
 from predrain.models.evaluate.arrays import Floats, Ints, drive_day
-from predrain.models.evaluate.cohort import Cohort, failures, gather
+from predrain.models.evaluate.cohort import Cohort, gather_cohort, group_failures
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -36,7 +36,7 @@ def truth(half_year: Path) -> FailureTruth:
 
 @pytest.fixture(scope="module")
 def cohort(truth: FailureTruth) -> Cohort:
-    return gather(truth, np.arange(day(2018, 1, 31), day(2018, 6, 30), 7))
+    return gather_cohort(truth, np.arange(day(2018, 1, 31), day(2018, 6, 30), 7))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def raw(half_year: Path, truth: FailureTruth) -> dict[int, Floats]:
 
 
 def at(values: Floats, truth: FailureTruth, cohort: Cohort, ago: int = 0) -> Floats:
-    place = truth.latest(cohort.truth_drive[cohort.drive], cohort.landmark - ago)
+    place = truth.find_latest_readings(cohort.truth_drive[cohort.drive], cohort.landmark - ago)
     return np.where(place >= 0, values[place], np.nan)
 
 
@@ -68,11 +68,11 @@ def share(test: np.ndarray, label: Ints, of: int) -> float:
 def test_238_failures_of_the_half_year_are_judged_and_57_percent_had_a_symptom_a_day_before(
     truth: FailureTruth, cohort: Cohort
 ) -> None:
-    failed = failures(cohort)
+    failed = group_failures(cohort)
     assert len(failed) == 238
     for ago, known in ((30, 39), (14, 47), (7, 50), (1, 57), (0, 64)):
         drive = cohort.truth_drive[failed.drive]
-        place = truth.latest(drive, truth.death[drive] - ago)
+        place = truth.find_latest_readings(drive, truth.death[drive] - ago)
         sick = np.where(place >= 0, truth.symptomatic[place], False)
         assert 100 * sick.mean() == pytest.approx(known, abs=1.0), ago
 
@@ -90,7 +90,7 @@ def test_a_counter_above_nought_separates_as_was_found(
     healthy: float,
     chance: float,
 ) -> None:
-    known = cohort.known(30)
+    known = cohort.has_known_label(30)
     label = cohort.label[30][known]
     above = (at(raw[smart_id], truth, cohort) > 0)[known]
     assert share(above, label, 1) == pytest.approx(failing, rel=0.05)
@@ -110,7 +110,7 @@ def test_a_rise_separates_as_was_found(
     healthy: float,
     chance: float,
 ) -> None:
-    known = cohort.known(30)
+    known = cohort.has_known_label(30)
     label = cohort.label[30][known]
     rose = np.zeros(len(label), dtype=bool)
     for smart_id in (197, 187, 5):
@@ -126,7 +126,7 @@ def test_smart_197_ranks_as_it_did_on_later_months(
     """Held-out 2018 Q3: recall 0.180 at 0.1 %, 0.389 at 1 %, PR-AUC 0.082."""
     drive = cohort.truth_drive[cohort.drive]
     scores = Scores(truth.serials[drive], cohort.landmark, {"p_fail_30d": at(raw[197], truth, cohort)}, {})
-    figures = evaluate(truth, [("smart_197", scores)], resamples=0).judged[0].figures
+    figures = evaluate_forecasts(truth, [("smart_197", scores)], resamples=0).judged[0].figures
     assert figures["recall_at_0.1pct"].value == pytest.approx(0.18, abs=0.06)
     assert figures["recall_at_1pct"].value == pytest.approx(0.36, abs=0.08)
     assert figures["pr_auc"].value == pytest.approx(0.07, abs=0.03)

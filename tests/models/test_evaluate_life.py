@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predrain.models.evaluate.life import (
+from predrain.models.evaluate.censoring_weights import (
     EVIDENCE,
     FollowUp,
     IpcwShare,
     RemovalCurve,
-    concordance,
+    estimate_concordance,
     kaplan_meier,
     last_judged_day,
 )
@@ -32,7 +32,7 @@ def test_kaplan_meier_of_removal_by_hand_with_failures_first_among_ties() -> Non
     # Day 2: one is removed of four at risk (one failed on day 1). Day 3: of three left one fails first,
     # then one of the remaining two is removed.
     follow = follow_up([1, 2, 3, 3, 5], "frfrs", 5)
-    g = RemovalCurve(follow).g(np.ones(5, dtype=np.int64))
+    g = RemovalCurve(follow).compute_removal_curve(np.ones(5, dtype=np.int64))
     assert g[:5] == pytest.approx([1, 1, 1, 3 / 4, 3 / 4 * 1 / 2])
 
 
@@ -43,15 +43,15 @@ def test_kaplan_meier_counts_weights_as_repeated_drives() -> None:
     repeated = FollowUp(
         np.arange(len(rows)), follow.days[rows], follow.failed[rows], follow.removed[rows], follow.limit[rows]
     )
-    assert RemovalCurve(follow).g(weight) == pytest.approx(
-        RemovalCurve(repeated).g(np.ones(len(rows), dtype=np.int64))
+    assert RemovalCurve(follow).compute_removal_curve(weight) == pytest.approx(
+        RemovalCurve(repeated).compute_removal_curve(np.ones(len(rows), dtype=np.int64))
     )
 
 
 def test_an_ipcw_share_by_hand() -> None:
     follow = follow_up([1, 2, 3, 3, 5], "frfrs", 5)
     weight = np.ones(5, dtype=np.int64)
-    g = RemovalCurve(follow).g(weight)
+    g = RemovalCurve(follow).compute_removal_curve(weight)
     share = IpcwShare(follow, np.zeros(5), np.full(5, 3.0), last_judged_day(g))
     # Failures on day 1 (G = 1) and day 3 (G(3-) = 3/4) among five rows.
     assert share.estimate(g, weight) == pytest.approx((1 + 1 / 0.75) / 5)
@@ -61,7 +61,7 @@ def test_an_ipcw_share_by_hand() -> None:
 
 def test_rows_whose_time_lies_beyond_the_follow_up_or_is_empty_are_not_judged() -> None:
     follow = follow_up([1, 2, 9, 9], "ffss", 9)
-    g = RemovalCurve(follow).g(np.ones(4, dtype=np.int64))
+    g = RemovalCurve(follow).compute_removal_curve(np.ones(4, dtype=np.int64))
     high = np.array([5.0, np.nan, 10.0, 9.0])
     share = IpcwShare(follow, np.zeros(4), high, last_judged_day(g))
     assert share.rows == 2
@@ -70,7 +70,7 @@ def test_rows_whose_time_lies_beyond_the_follow_up_or_is_empty_are_not_judged() 
 
 def test_nothing_is_judged_once_removal_has_left_fewer_than_one_in_twenty() -> None:
     follow = follow_up([*[2] * 99, 9], "r" * 99 + "s", 9)
-    g = RemovalCurve(follow).g(np.ones(100, dtype=np.int64))
+    g = RemovalCurve(follow).compute_removal_curve(np.ones(100, dtype=np.int64))
     assert last_judged_day(g) == 2
     share = IpcwShare(follow, np.zeros(100), np.full(100, 3.0), last_judged_day(g))
     assert share.rows == 0
@@ -92,7 +92,7 @@ def test_the_kaplan_meier_decile_of_lives_with_heavy_removal_covers_a_tenth() ->
     )
     p10 = float(np.argmax(survival <= 0.9) - 1)
     assert p10 == pytest.approx(-np.log(0.9) * 2000, rel=0.06)
-    g = RemovalCurve(follow).g(weight)
+    g = RemovalCurve(follow).compute_removal_curve(weight)
     share = IpcwShare(follow, np.zeros(number), np.full(number, p10), last_judged_day(g))
     assert share.estimate(g, weight) == pytest.approx(0.1, abs=0.001)
     assert share.events > EVIDENCE
@@ -109,7 +109,7 @@ def test_unos_concordance_is_the_sum_over_pairs() -> None:
     follow = follow_up(days.tolist(), fates, 40)
     risk = np.round(rng.random(number), 1)
     weight = rng.integers(0, 3, number)
-    g = RemovalCurve(follow).g(np.ones(number, dtype=np.int64))
+    g = RemovalCurve(follow).compute_removal_curve(np.ones(number, dtype=np.int64))
     limit = last_judged_day(g)
     better = total = 0.0
     for i in range(number):
@@ -121,6 +121,6 @@ def test_unos_concordance_is_the_sum_over_pairs() -> None:
                 total += pair
                 better += pair * (1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0)
     ones = np.ones(number, dtype=np.int64)
-    assert concordance(follow, risk, [weight], g)[0] == pytest.approx(better / total, rel=1e-5)
-    assert concordance(follow, follow.failed / 2 - follow.days, [ones], g)[0] == pytest.approx(1.0)
-    assert concordance(follow, np.zeros(number), [ones] * 3, g, batch=2) == pytest.approx([0.5] * 3)
+    assert estimate_concordance(follow, risk, [weight], g)[0] == pytest.approx(better / total, rel=1e-5)
+    assert estimate_concordance(follow, follow.failed / 2 - follow.days, [ones], g)[0] == pytest.approx(1.0)
+    assert estimate_concordance(follow, np.zeros(number), [ones] * 3, g, batch=2) == pytest.approx([0.5] * 3)

@@ -8,10 +8,10 @@ import pytest
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
 from predrain.data.scorebook import ScorebookForecasts
-from predrain.features.schema import NAMES_IN_ORDER, POSITION
-from predrain.models.bundle import Bundle
-from predrain.models.experience import Experience, count_experience
-from predrain.models.family import YEAR, fit_rates
+from predrain.features.feature_schema import NAMES_IN_ORDER, POSITION
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.drive_family import YEAR, fit_rates
+from predrain.models.forecast.experience import Experience, count_experience
 
 
 def book(*drives: tuple[str, str, int, int]) -> ScorebookForecasts:

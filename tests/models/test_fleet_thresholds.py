@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
 from predrain.data.scorebook import ScorebookForecasts
-from predrain.models.calibrate import Thresholds
-from predrain.models.fleet_thresholds import FOLLOWED_DAYS, MOST_SHIFT, follow_thresholds
+from predrain.models.forecast.calibration import Thresholds
+from predrain.models.forecast.fleet_thresholds import FOLLOWED_DAYS, MOST_SHIFT, follow_thresholds
 
 TODAY = 20_000
 SHIPPED = Thresholds(warning=0.05, bad=0.2)

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from predrain.data.history import EPOCH, HistoryFiles
-from predrain.models.evaluate import evaluate, read_scores, read_truth
+from predrain.models.evaluate import evaluate_forecasts, read_scores, read_truth
 from predrain.models.evaluate.arrays import Ints
-from predrain.models.peers import peer_scores
+from predrain.models.lab.peers import peer_scores
 
 START = date(2018, 1, 1)
 DAY0 = (START - EPOCH).days
@@ -219,7 +219,7 @@ def judged(
     pd.DataFrame(asked, columns=["date", "serial_number", "p_fail_30d"]).to_parquet(
         scratch / "scores.parquet"
     )
-    report = evaluate(
+    report = evaluate_forecasts(
         read_truth([scratch / "truth.parquet"]), [("s", read_scores(scratch / "scores.parquet"))],
         resamples=0, landmarks=DAY0 + landmarks,
     )  # fmt: skip

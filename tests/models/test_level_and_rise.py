@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from predrain.models.peers.counters import score_level, score_rise
+from predrain.models.lab.peers.counter_rules import score_level, score_rise
 from tests.models.peer_rows import rows_of
 
 

@@ -13,16 +13,32 @@ from hypothesis import strategies as st
 
 from predrain.data.lifespan import HistorySource, Lifespans
 from predrain.data.outlook import GRID_DAYS, Status
-from predrain.features.schema import NAMES_IN_ORDER, POSITION
-from predrain.models.bundle import Bundle
-from predrain.models.calibrate import Calibration, calibrated, logit, thresholds_of
-from predrain.models.family import AGES, STRENGTH, YEAR, Rates, fit_rates, maker_of, years
-from predrain.models.hazard import EDGES, failing, person_periods
-from predrain.models.landmarks import Landmarks
-from predrain.models.life import USUAL, Fading, WatchedPeriods, fading_of, first_risk, quantiles, survival
-from predrain.models.watches import watches_of
+from predrain.features.feature_schema import NAMES_IN_ORDER, POSITION
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.calibration import Calibration, compute_logit, fit_calibration, thresholds_of
+from predrain.models.forecast.drive_family import (
+    AGES,
+    STRENGTH,
+    YEAR,
+    DeathRates,
+    compute_age_years,
+    fit_rates,
+    maker_of,
+)
+from predrain.models.forecast.hazard import EDGES, compute_failure_probabilities, person_periods
+from predrain.models.forecast.landmarks import Landmarks
+from predrain.models.forecast.life_expectancy import (
+    USUAL,
+    HazardFading,
+    WatchedPeriods,
+    compute_life_quantiles,
+    compute_survival_curves,
+    fading_of,
+    first_risk,
+)
+from predrain.models.forecast.watched_periods import watches_of
 
-FLAT = Rates(pooled=(0.02,) * AGES, makers={}, models={"M": (0.02,) * AGES})
+FLAT = DeathRates(pooled=(0.02,) * AGES, makers={}, models={"M": (0.02,) * AGES})
 MODEL = np.array(["M"], dtype=object)
 HOURS = np.array([1000.0], dtype=np.float32)
 
@@ -64,14 +80,14 @@ def test_an_unseen_model_has_its_makers_rate_and_an_unseen_maker_the_pooled_one(
 
 def test_age_comes_from_hours_and_unknown_hours_count_as_the_third_year() -> None:
     hours = np.array([0, 24 * YEAR - 1, 24 * YEAR + 1, 1e9, np.nan])
-    assert years(hours).tolist() == [0, 0, 1, AGES - 1, 2]
+    assert compute_age_years(hours).tolist() == [0, 0, 1, AGES - 1, 2]
 
 
 def test_calibration_finds_the_odds_that_were_wrong_and_keeps_order() -> None:
     chance = np.random.default_rng(1)
     p = chance.uniform(0.01, 0.4, 40_000)
-    truth = 1 / (1 + np.exp(-(logit(p) + np.log(2))))
-    fitted = calibrated(p, chance.uniform(size=len(p)) < truth, np.ones(len(p)))
+    truth = 1 / (1 + np.exp(-(compute_logit(p) + np.log(2))))
+    fitted = fit_calibration(p, chance.uniform(size=len(p)) < truth, np.ones(len(p)))
     assert fitted.shift == pytest.approx(np.log(2), abs=0.08)
     assert fitted.slope == pytest.approx(1, abs=0.05)
     assert (np.diff(fitted(np.sort(p))) >= 0).all()
@@ -92,29 +108,37 @@ def test_thresholds_are_the_values_that_one_healthy_window_in_a_hundred_and_a_th
 
 def test_a_steady_hazard_gives_the_life_of_an_exponential_law() -> None:
     died_by = 1 - np.exp(-0.02 / YEAR * np.array([[7.0, 14.0, 30.0, 90.0]]))
-    curve = survival(died_by, FLAT, USUAL, MODEL, HOURS)
+    curve = compute_survival_curves(died_by, FLAT, USUAL, MODEL, HOURS)
     assert curve[0] == pytest.approx(np.exp(-0.02 / YEAR * np.array(GRID_DAYS)), abs=1e-9)
-    life = quantiles(curve)[0]
+    life = compute_life_quantiles(curve)[0]
     assert life[0] == pytest.approx(-np.log(0.9) / 0.02 * YEAR, rel=1e-6)
     assert np.isnan(life[1:]).all()
 
 
 def test_a_flagged_drive_that_survives_lives_on_for_years() -> None:
     hazard = np.array([[0.25, 0.2, 0.2, 0.15]])
-    curve = survival(failing(hazard), FLAT, Fading(flagged=60.0, quiet=60.0, spread=0.5), MODEL, HOURS)[0]
+    curve = compute_survival_curves(
+        compute_failure_probabilities(hazard),
+        FLAT,
+        HazardFading(flagged=60.0, quiet=60.0, spread=0.5),
+        MODEL,
+        HOURS,
+    )[0]
     at = {days: curve[GRID_DAYS.index(days)] for days in (0, 30, 60, 2010, 2370)}
     assert at[30] == pytest.approx(0.75 * 0.8 * 0.8)
     assert at[2370] / at[2010] == pytest.approx(np.exp(-0.02 / YEAR * 360))
-    p10, p50, p90 = quantiles(curve[None])[0]
+    p10, p50, p90 = compute_life_quantiles(curve[None])[0]
     assert p10 < 7
     assert p50 < 60
     assert np.isnan(p90), "one in ten is left after ten years"
 
 
 def test_of_drives_that_share_a_forecast_the_sick_die_first() -> None:
-    died = failing(np.array([[0.1, 0.1, 0.15, 0.4]]))
+    died = compute_failure_probabilities(np.array([[0.1, 0.1, 0.15, 0.4]]))
     alike, mixed = (
-        survival(died, FLAT, Fading(flagged=1e9, quiet=1e9, spread=spread), MODEL, HOURS)[0]
+        compute_survival_curves(
+            died, FLAT, HazardFading(flagged=1e9, quiet=1e9, spread=spread), MODEL, HOURS
+        )[0]
         for spread in (1e-6, 1.0)
     )
     beyond, end = GRID_DAYS.index(88), GRID_DAYS.index(1080)
@@ -134,39 +158,41 @@ def test_a_relative_risk_is_the_hazard_from_day_30_to_90_over_the_familys() -> N
 
 def test_half_of_a_log_relative_risk_is_left_after_so_many_days() -> None:
     first = np.log([8.0, 1.0, 0.25])
-    fading = Fading(flagged=500.0, quiet=100.0, spread=0.5)
+    fading = HazardFading(flagged=500.0, quiet=100.0, spread=0.5)
     assert np.exp(fading.log_risk(first, 60.0)) == pytest.approx([8.0, 1.0, 0.25])
     assert np.exp(fading.log_risk(first, 560.0)) == pytest.approx([8.0**0.5, 1.0, 0.25 ** (1 / 32)])
 
 
 hazards_of_intervals = st.lists(st.floats(1e-6, 0.9), min_size=4, max_size=4)
-fadings = st.builds(Fading, flagged=st.floats(20, 9000), quiet=st.floats(20, 9000), spread=st.floats(0.05, 5))
+fadings = st.builds(
+    HazardFading, flagged=st.floats(20, 9000), quiet=st.floats(20, 9000), spread=st.floats(0.05, 5)
+)
 
 
 @given(hazards_of_intervals, fadings, st.floats(0, 150_000))
 def test_the_curve_goes_on_from_the_chances_and_never_rises(
-    hazard: list[float], fading: Fading, age: float
+    hazard: list[float], fading: HazardFading, age: float
 ) -> None:
-    died = failing(np.array([hazard]))
-    curve = survival(died, FLAT, fading, MODEL, np.array([age], dtype=np.float32))[0]
+    died = compute_failure_probabilities(np.array([hazard]))
+    curve = compute_survival_curves(died, FLAT, fading, MODEL, np.array([age], dtype=np.float32))[0]
     assert curve[0] == 1.0
     assert (np.diff(curve) <= 0).all()
     assert (curve >= 0).all()
     assert [1 - curve[GRID_DAYS.index(day)] for day in (7, 14, 30)] == pytest.approx(died[0, :3], abs=1e-9)
-    life = quantiles(curve[None])[0]
+    life = compute_life_quantiles(curve[None])[0]
     assert (np.diff(life[np.isfinite(life)]) >= 0).all()
 
 
 @given(hazards_of_intervals, st.floats(1.0, 1.1), fadings)
 def test_a_drive_at_greater_risk_never_has_the_better_curve(
-    hazard: list[float], times: float, fading: Fading
+    hazard: list[float], times: float, fading: HazardFading
 ) -> None:
-    pair = failing(np.array([hazard, [h * times for h in hazard]]))
-    calm, sick = survival(pair, FLAT, fading, np.repeat(MODEL, 2), np.repeat(HOURS, 2))
+    pair = compute_failure_probabilities(np.array([hazard, [h * times for h in hazard]]))
+    calm, sick = compute_survival_curves(pair, FLAT, fading, np.repeat(MODEL, 2), np.repeat(HOURS, 2))
     assert (sick <= calm + 1e-12).all()
 
 
-LAW = Fading(flagged=700.0, quiet=250.0, spread=0.8)
+LAW = HazardFading(flagged=700.0, quiet=250.0, spread=0.8)
 
 
 def lives(number: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -248,7 +274,7 @@ def test_a_drive_that_reports_nothing_has_the_life_of_its_models_base_rate() -> 
     pooled = np.array(bundle.facts.rates.pooled)
     assert told.p_fail[0] == pytest.approx(1 - np.exp(-pooled[2] / YEAR * np.array([7, 14, 30])), rel=1e-4)
     steps = np.arange(3650) + 0.5
-    died = np.cumsum(pooled[years(24.0 * (2.5 * YEAR + steps))] / YEAR)
+    died = np.cumsum(pooled[compute_age_years(24.0 * (2.5 * YEAR + steps))] / YEAR)
     # Nobody counted this model, so that its rate is worth one death: survival is averaged over that Gamma.
     assert told.life[0, 0] == pytest.approx(int(np.searchsorted(died, 1 / 0.9 - 1)), abs=10)
     assert told.survival[0, -1] == pytest.approx(1 / (1 + died[-1]), rel=0.01)
@@ -256,9 +282,9 @@ def test_a_drive_that_reports_nothing_has_the_life_of_its_models_base_rate() -> 
 
 def test_of_a_model_of_which_less_is_known_lives_spread_wider() -> None:
     def lives(worth: float) -> tuple[float, float]:
-        rates = Rates(FLAT.pooled, FLAT.makers, FLAT.models, {str(MODEL[0]): worth})
+        rates = DeathRates(FLAT.pooled, FLAT.makers, FLAT.models, {str(MODEL[0]): worth})
         died = np.repeat(1 - np.exp(-0.2 * np.array([[7, 14, 30, 90]]) / YEAR), 1, axis=0)
-        curve = survival(died, rates, USUAL, MODEL, HOURS)
+        curve = compute_survival_curves(died, rates, USUAL, MODEL, HOURS)
         return float(curve[0, 5]), float(curve[0, -1])
 
     (sure_soon, sure_late), (vague_soon, vague_late) = lives(1e9), lives(1.0)

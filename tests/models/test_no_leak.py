@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predrain.models.evaluate import Scores, compare, read_scores
+from predrain.models.evaluate import Scores, compare_truncated_scores, read_scores
 from predrain.service.cli import main
 
 DRIVES = Path(__file__).resolve().parents[1] / "data" / "drives"
@@ -77,7 +77,7 @@ def changes() -> pd.DataFrame:
 
 
 def assert_same(one: Scores, other: Scores) -> None:
-    cut = compare(one, other)
+    cut = compare_truncated_scores(one, other)
     assert cut.rows > 20
     assert cut.differences == ()
     p = one.numbers["p_fail_30d"]
@@ -178,7 +178,7 @@ def test_a_drive_that_has_just_changed_scores_alike_with_and_without_a_snapshot(
     for landmark in FLEET_LANDMARKS:
         plain = scored(changes, landmark)
         repeated = scored(carried(changes, [landmark], hours_go_on=True), landmark)
-        differences = compare(plain, repeated).differences
+        differences = compare_truncated_scores(plain, repeated).differences
         assert [each for each in differences if "only in the truncated run" not in each] == []
         just_changed += len(plain.serials)
     assert just_changed > 20
@@ -201,4 +201,4 @@ def test_a_leak_would_be_seen(daily: pd.DataFrame, scored: Score) -> None:
     landmark = DAILY_LANDMARKS[1]
     sicker = daily.copy()
     sicker.loc[daily.date >= landmark - timedelta(2), ["smart_187_raw", "smart_197_raw"]] += 100
-    assert compare(scored(daily, landmark), scored(sicker, landmark)).differences
+    assert compare_truncated_scores(scored(daily, landmark), scored(sicker, landmark)).differences

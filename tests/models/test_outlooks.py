@@ -15,11 +15,11 @@ from predrain.data.history import EPOCH, HistoryFiles
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import GRID_DAYS, Advice, Outlook, Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.features import SCHEMA, DriveState, observe, replay
-from predrain.models.bundle import Bundle
-from predrain.models.explain import CODES, explained, percent
-from predrain.models.outlooks import outlooks
-from predrain.models.score import score_history
+from predrain.features import SCHEMA, DriveState, observe_reading, replay_readings
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.explanations import CODES, explain_forecasts, format_probability
+from predrain.models.forecast.history_scores import score_history
+from predrain.models.forecast.outlooks import build_outlooks
 
 DAILY = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
 START = datetime(2018, 5, 1, 12, tzinfo=UTC)
@@ -47,7 +47,7 @@ def reading(day: int, hour: int = 0, model: str = "ST4000DM000", **raw: int) -> 
 
 
 def quiet(days: int, **options: str) -> DriveState:
-    state = replay(reading(d, **options) for d in range(days))  # type: ignore[arg-type]
+    state = replay_readings(reading(d, **options) for d in range(days))  # type: ignore[arg-type]
     assert state is not None
     return state
 
@@ -56,12 +56,14 @@ def sick(model: str = "ST4000DM000") -> DriveState:
     state = quiet(20, model=model)
     for day, pending in ((20, 8), (21, 16), (22, 48)):
         raw = {"smart_197": pending, "smart_198": pending, "smart_187": pending // 4}
-        state = observe(state, reading(day, model=model, **raw))
+        state = observe_reading(state, reading(day, model=model, **raw))
     return state
 
 
 def look(bundle: Bundle, state: DriveState, before: Outlook | None = None) -> Outlook:
-    return outlooks(bundle, [state], state.taken_at, {} if before is None else {state.device: before})[0]
+    return build_outlooks(bundle, [state], state.taken_at, {} if before is None else {state.device: before})[
+        0
+    ]
 
 
 def test_a_quiet_drive_is_good_and_says_how_little_that_means(bundle: Bundle) -> None:
@@ -89,7 +91,7 @@ def test_a_drive_whose_sectors_go_is_flagged_with_numbers_and_a_prescription(bun
 def test_crc_errors_alone_point_at_the_cable(bundle: Bundle) -> None:
     state = quiet(20)
     for day in range(20, 24):
-        state = observe(state, reading(day, smart_199=53 * (day - 19)))
+        state = observe_reading(state, reading(day, smart_199=53 * (day - 19)))
     outlook = look(bundle, state)
     assert "crc-rose" in [reason.code for reason in outlook.reasons]
     assert outlook.prescription.startswith("Check cable or backplane")
@@ -113,7 +115,7 @@ def test_trust_counts_readings_and_hours_that_bear_the_status_out(bundle: Bundle
     state = sick()
     first = look(bundle, state)
     assert (first.readings, first.span_hours) == (1, 0.0)
-    state = observe(state, reading(22, 6, smart_197=48, smart_198=48, smart_187=12))
+    state = observe_reading(state, reading(22, 6, smart_197=48, smart_198=48, smart_187=12))
     second = look(bundle, state, first)
     assert (second.readings, second.span_hours) == (2, 6.0)
     assert look(bundle, state, second) == second
@@ -122,8 +124,8 @@ def test_trust_counts_readings_and_hours_that_bear_the_status_out(bundle: Bundle
 
 def test_outlooks_come_in_the_order_of_the_states_whoever_judges_them(bundle: Bundle) -> None:
     worn = Smart(Protocol.NVME, Identity(model="NV"), True, Counters(percentage_used=101))
-    nvme = observe(None, Reading(DeviceId("NV_1"), HostName("h"), START, START, worn))
-    found = outlooks(bundle, [sick(), nvme, quiet(9)], START + timedelta(days=30))
+    nvme = observe_reading(None, Reading(DeviceId("NV_1"), HostName("h"), START, START, worn))
+    found = build_outlooks(bundle, [sick(), nvme, quiet(9)], START + timedelta(days=30))
     assert [outlook.source.split(":")[0] for outlook in found] == ["model", "rule", "model"]
     assert found[1].p_fail_30d is None
     assert found[1].survival is None
@@ -148,7 +150,7 @@ def test_the_stream_forecasts_what_the_batch_scores(bundle: Bundle) -> None:
             power_on_hours=int(past.raw[9][row]),
             temperature_c=int(past.raw[194][row]),
         )
-        state = observe(state, Reading(DeviceId("x"), HostName("h"), at, at, smart))
+        state = observe_reading(state, Reading(DeviceId("x"), HostName("h"), at, at, smart))
     assert state is not None
     outlook = look(bundle, state)
     mine = next(row for row in table if row["serial_number"] == past.serials[0])
@@ -187,7 +189,7 @@ def test_whatever_is_measured_the_forecast_is_consistent(bundle: Bundle, x: np.n
     life = np.where(np.isnan(found.life), np.inf, found.life)
     assert (life[:, 0] <= life[:, 1]).all()
     assert (life[:, 1] <= life[:, 2]).all()
-    told = explained(bundle, found, x, model, np.full(6, 17_000), np.arange(6) * 9)
+    told = explain_forecasts(bundle, found, x, model, np.full(6, 17_000), np.arange(6) * 9)
     assert all(why.reasons and all(reason.code in CODES for reason in why.reasons) for why in told)
 
 
@@ -196,4 +198,4 @@ def test_whatever_is_measured_the_forecast_is_consistent(bundle: Bundle, x: np.n
     [(0.0004, "under 0.1 %"), (0.0042, "0.4 %"), (0.068, "7 %"), (0.68, "68 %"), (0.97, "over 95 %")],
 )
 def test_a_chance_is_said_as_the_page_says_it(p: float, said: str) -> None:
-    assert percent(p) == said
+    assert format_probability(p) == said

@@ -14,29 +14,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.data.history import HistoryFiles
-from predrain.data.history.files import SCANS
+from predrain.data.history.history_files import SCANS
 from predrain.data.lifespan import sources_of
-from predrain.models.bundle import Bundle
-from predrain.models.hazard import Recipe
-from predrain.models.landmarks import Landmarks, draw
-from predrain.models.scale import Crew, Threads
-from predrain.models.score import score
-from predrain.models.train import Trained, train
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.hazard import Recipe
+from predrain.models.forecast.history_scores import score_landmark_days
+from predrain.models.forecast.landmarks import Landmarks, draw_landmarks
+from predrain.models.forecast.part_executor import PartExecutor, ThreadExecutor
+from predrain.models.forecast.training import Trained, train_forecaster
 from predrain.service.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
 
 
-def scores(crew: Crew, paths: Sequence[Path] = (DAILY,)) -> pa.Table:
-    parts = score(
+def scores(crew: PartExecutor, paths: Sequence[Path] = (DAILY,)) -> pa.Table:
+    parts = score_landmark_days(
         list(paths), Bundle.load(), first=date(2018, 5, 3), last=date(2018, 5, 17), every=7, crew=crew
     )
     return pa.concat_tables(part.table for part in parts)
 
 
-def landmarks(crew: Crew) -> list[Landmarks]:
-    return [draw(source, until=None, seed=1, crew=crew) for source in sources_of([DAILY, CHANGES, DRIVES])]
+def landmarks(crew: PartExecutor) -> list[Landmarks]:
+    return [
+        draw_landmarks(source, until=None, seed=1, crew=crew)
+        for source in sources_of([DAILY, CHANGES, DRIVES])
+    ]
 
 
 def same(one: Landmarks, other: Landmarks) -> bool:
@@ -44,12 +47,14 @@ def same(one: Landmarks, other: Landmarks) -> bool:
     return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
-def learned(crew: Crew) -> Trained:
+def learned(crew: PartExecutor) -> Trained:
     recipe = Recipe(rounds=20, least=20)
-    return train([CHANGES, DRIVES], name="sample", until=date(2015, 12, 31), recipe=recipe, crew=crew)
+    return train_forecaster(
+        [CHANGES, DRIVES], name="sample", until=date(2015, 12, 31), recipe=recipe, crew=crew
+    )
 
 
-WHOLE = Threads(1, rows_a_part=10**9)
+WHOLE = ThreadExecutor(1, rows_per_part=10**9)
 whole_scores = cache(lambda: scores(WHOLE))
 whole_landmarks = cache(lambda: landmarks(WHOLE))
 
@@ -58,20 +63,20 @@ whole_landmarks = cache(lambda: landmarks(WHOLE))
 @settings(max_examples=3)
 @given(st.integers(1_000, 6_000), st.sampled_from([1, 3]))
 def test_parts_of_any_size_and_any_number_of_threads_give_the_same_scores(rows: int, threads: int) -> None:
-    assert scores(Threads(threads, rows)).equals(whole_scores())
+    assert scores(ThreadExecutor(threads, rows)).equals(whole_scores())
 
 
 @pytest.mark.slow
 @settings(max_examples=3)
 @given(st.integers(700, 6_000), st.sampled_from([1, 3]))
 def test_parts_of_any_size_and_any_number_of_threads_give_the_same_landmarks(rows: int, threads: int) -> None:
-    drawn = landmarks(Threads(threads, rows))
+    drawn = landmarks(ThreadExecutor(threads, rows))
     assert all(same(one, other) for one, other in zip(drawn, whole_landmarks(), strict=True))
 
 
 @pytest.mark.slow
 def test_training_in_parts_gives_the_trees_and_facts_of_training_in_one() -> None:
-    parted, whole = learned(Threads(2, rows_a_part=700)), learned(WHOLE)
+    parted, whole = learned(ThreadExecutor(2, rows_per_part=700)), learned(WHOLE)
     assert parted.facts == whole.facts
     assert parted.booster.model_to_string() == whole.booster.model_to_string().replace(
         "num_threads: 1", "num_threads: 2"
@@ -80,10 +85,10 @@ def test_training_in_parts_gives_the_trees_and_facts_of_training_in_one() -> Non
 
 def test_many_parts_are_read_from_copies_that_go_with_the_files_and_few_in_place(tmp_path: Path) -> None:
     files = HistoryFiles([DAILY])
-    few = files.parts(files.read().day.size // 3)
+    few = files.split_into_parts(files.read().day.size // 3)
     assert 1 < len(few) <= SCANS
     assert not scratch(files)
-    many = files.parts(500)
+    many = files.split_into_parts(500)
     assert len(many) > SCANS
     folders = scratch(files)
     assert len(folders) == 1
@@ -101,7 +106,7 @@ def scratch(files: HistoryFiles) -> set[Path]:
 
 def test_a_part_holds_no_more_rows_than_asked_for_unless_one_drive_does() -> None:
     files = HistoryFiles([DAILY])
-    for part in files.parts(1_000):
+    for part in files.split_into_parts(1_000):
         history = files.read(part=part)
         assert len(history.day) <= 1_000 or history.drives == 1
 
@@ -109,7 +114,7 @@ def test_a_part_holds_no_more_rows_than_asked_for_unless_one_drive_does() -> Non
 @pytest.mark.parametrize(
     ("asked", "code", "says"),
     [
-        (["--rows-a-part", "0"], 2, "--rows-a-part must be 1 or more"),
+        (["--rows-per-part", "0"], 2, "--rows-per-part must be 1 or more"),
         (["--dask", "local:many"], 1, "names no number of workers"),
     ],
 )
@@ -128,4 +133,4 @@ def test_an_error_in_one_part_ends_the_work_and_is_told_as_it_is() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(Threads(2).each(work, HistoryFiles([DAILY]).parts(1_000)))
+        list(ThreadExecutor(2).map_parts(work, HistoryFiles([DAILY]).split_into_parts(1_000)))

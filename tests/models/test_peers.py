@@ -15,23 +15,23 @@ from hypothesis import strategies as st
 
 from predrain.data.history import HistoryFiles
 from predrain.models.evaluate import read_truth
-from predrain.models.peers import NAMES, UnknownPeer, peer_scores
-from predrain.models.peers.counters import any4, any5, any5_rise, smart_197
-from predrain.models.peers.hdsentinel import hdsentinel, hdsentinel_strict
-from predrain.models.peers.learned import (
-    Lesson,
-    everything,
+from predrain.models.lab.peers import NAMES, UnknownPeer, peer_scores
+from predrain.models.lab.peers.counter_rules import any5_rise, score_any4, score_any5, smart_197
+from predrain.models.lab.peers.drive_days import DriveDayRows
+from predrain.models.lab.peers.hdsentinel import hdsentinel, hdsentinel_strict
+from predrain.models.lab.peers.learned_peers import (
+    TrainingHistory,
+    build_raw_features,
     grow_booster,
     lgbm_all_rows,
     lgbm_plain,
     lower_odds,
-    sampled,
+    sample_healthy_rows,
 )
-from predrain.models.peers.redhat import statistics
-from predrain.models.peers.rows import DriveDayRows
-from predrain.models.peers.scrutiny import scrutiny
-from predrain.models.peers.vendor import vendor
-from predrain.models.peers.verdict import NotComputable, PeerVerdict
+from predrain.models.lab.peers.peer_answer import NotComputable, PeerVerdict
+from predrain.models.lab.peers.redhat import compute_window_statistics
+from predrain.models.lab.peers.scrutiny import apply_scrutiny_thresholds
+from predrain.models.lab.peers.vendor_thresholds import apply_vendor_thresholds
 from tests.models.peer_rows import DAY0, START, rows_of
 
 ALL = tuple(name for name in NAMES if name not in ("vendor", "ceph_prophetstor"))
@@ -54,13 +54,17 @@ def test_any5_counts_the_counters_above_zero_and_null_has_no_vote(tmp_path: Path
         "198": [8],
         "9": [100],
     }
-    assert any5(rows_of(tmp_path, readings, 0)).score.tolist() == [3.0]
+    assert score_any5(rows_of(tmp_path, readings, 0)).score.tolist() == [3.0]
 
 
 def test_any5_takes_the_low_word_of_a_packed_188(tmp_path: Path) -> None:
     # Two slow commands of 5 s and 7.5 s in the upper words, no timeout in the lowest.
-    assert any5(rows_of(tmp_path, {"188": [(2 << 32) + (2 << 16)], "5": [0]}, 0)).score.tolist() == [0.0]
-    assert any5(rows_of(tmp_path, {"188": [(2 << 32) + (2 << 16) + 3], "5": [0]}, 0)).score.tolist() == [1.0]
+    assert score_any5(rows_of(tmp_path, {"188": [(2 << 32) + (2 << 16)], "5": [0]}, 0)).score.tolist() == [
+        0.0
+    ]
+    assert score_any5(
+        rows_of(tmp_path, {"188": [(2 << 32) + (2 << 16) + 3], "5": [0]}, 0)
+    ).score.tolist() == [1.0]
 
 
 def test_smart_197_is_the_raw_value_of_the_day_and_none_is_nought(tmp_path: Path) -> None:
@@ -96,7 +100,12 @@ def test_a_learner_learns_nothing_from_drives_that_its_truth_lacks(fleet: Path) 
     lied = replace(truth, death=np.where(known, truth.death, truth.first + 40))
     one, other = (
         peer_scores(
-            ["rf5", "lgbm_plain"], history, told.only(known), DAY0 + np.array([105]), split=DAY0 + 100, seed=1
+            ["rf5", "lgbm_plain"],
+            history,
+            told.select_drives(known),
+            DAY0 + np.array([105]),
+            split=DAY0 + 100,
+            seed=1,
         )
         for told in (truth, lied)
     )
@@ -111,9 +120,9 @@ def test_a_learner_learns_nothing_from_drives_that_its_truth_lacks(fleet: Path) 
 
 def test_lgbm_plain_sees_each_raw_value_and_its_differences_over_1_7_and_30_days(tmp_path: Path) -> None:
     readings: dict[str, list[object]] = {"5": [day * day for day in range(40)]}
-    (seen,) = everything(rows_of(tmp_path, readings, 35))
+    (seen,) = build_raw_features(rows_of(tmp_path, readings, 35))
     assert seen.tolist() == [35**2, 35**2 - 34**2, 35**2 - 28**2, 35**2 - 5**2]
-    (early,) = everything(rows_of(tmp_path, readings, 3))
+    (early,) = build_raw_features(rows_of(tmp_path, readings, 3))
     assert early[:2].tolist() == [9.0, 5.0]
     assert np.isnan(early[2:]).all()
 
@@ -129,7 +138,9 @@ def test_a_row_holds_until_the_next_change(tmp_path: Path) -> None:
     ).to_parquet(tmp_path / "a.parquet")
     history = HistoryFiles([tmp_path / "a.parquet"], threads=1).read()
     days = DAY0 + np.array([0, 19, 20, 99])
-    assert smart_197(DriveDayRows.of(history, np.zeros(4, dtype=np.int64), days)).score.tolist() == [
+    assert smart_197(
+        DriveDayRows.from_history(history, np.zeros(4, dtype=np.int64), days)
+    ).score.tolist() == [
         0.0,
         0.0,
         8.0,
@@ -207,12 +218,12 @@ def test_no_peer_sees_a_row_or_a_death_after_its_landmark_or_its_split(
 
 
 @pytest.fixture
-def lesson(fleet: Path) -> Lesson:
+def lesson(fleet: Path) -> TrainingHistory:
     """What is known of the small fleet on its 100th day, asked about all drives on day 105."""
     history = HistoryFiles([fleet], threads=1).read()
     drive = np.arange(history.drives)
-    asked = DriveDayRows.of(history, drive, np.full(history.drives, DAY0 + 105))
-    return Lesson(asked, read_truth([fleet]), split=DAY0 + 100, seed=7, threads=1)
+    asked = DriveDayRows.from_history(history, drive, np.full(history.drives, DAY0 + 105))
+    return TrainingHistory(asked, read_truth([fleet]), split=DAY0 + 100, seed=7, threads=1)
 
 
 @pytest.mark.slow
@@ -224,17 +235,17 @@ def test_a_booster_has_150_trees_of_at_most_8_leaves() -> None:
     assert max(tree["num_leaves"] for tree in booster.dump_model()["tree_info"]) == 8
 
 
-def test_rows_are_known_every_third_day_where_three_days_are_asked_for(lesson: Lesson) -> None:
-    days = np.unique(lesson.known(30, every=3).rows.day)
+def test_rows_are_known_every_third_day_where_three_days_are_asked_for(lesson: TrainingHistory) -> None:
+    days = np.unique(lesson.select_known_rows(30, every=3).rows.day)
     assert days.tolist() == list(range(DAY0, DAY0 + 71, 3))
 
 
 def test_a_sample_holds_20_healthy_rows_for_each_failing_one_or_every_healthy_row() -> None:
     failing = np.arange(1000) % 100 == 0
-    chosen, share = sampled(failing, np.random.default_rng(1), 20)
+    chosen, share = sample_healthy_rows(failing, np.random.default_rng(1), 20)
     assert (failing[chosen].sum(), (~failing[chosen]).sum()) == (10, 200)
     assert share == 200 / 990
-    chosen, share = sampled(failing, np.random.default_rng(1), None)
+    chosen, share = sample_healthy_rows(failing, np.random.default_rng(1), None)
     assert chosen.tolist() == list(range(1000))
     assert share == 1.0
 
@@ -244,19 +255,24 @@ def test_a_sample_holds_20_healthy_rows_for_each_failing_one_or_every_healthy_ro
     ("peer", "healthy", "leaf_hessian"), [(lgbm_plain, 20, 0.001), (lgbm_all_rows, None, 1.0)]
 )
 def test_a_boosted_peer_is_the_mean_of_three_seeds_on_rows_of_every_third_day(
-    lesson: Lesson, peer: Callable[[Lesson], PeerVerdict], healthy: int | None, leaf_hessian: float
+    lesson: TrainingHistory,
+    peer: Callable[[TrainingHistory], PeerVerdict],
+    healthy: int | None,
+    leaf_hessian: float,
 ) -> None:
-    known, chances = lesson.known(30, every=3), []
+    known, chances = lesson.select_known_rows(30, every=3), []
     for seed in (21, 22, 23):
-        chosen, share = sampled(known.died, np.random.default_rng(seed), healthy)
-        rows = everything(known.rows.only(chosen))
+        chosen, share = sample_healthy_rows(known.died, np.random.default_rng(seed), healthy)
+        rows = build_raw_features(known.rows.select_rows(chosen))
         booster = grow_booster(rows, known.died[chosen], seed, threads=1, leaf_hessian=leaf_hessian)
-        chances.append(lower_odds(np.asarray(booster.predict(everything(lesson.asked))), share))
+        chances.append(lower_odds(np.asarray(booster.predict(build_raw_features(lesson.asked))), share))
     assert peer(lesson).score.tolist() == pytest.approx(np.mean(chances, axis=0).tolist())
 
 
 @pytest.mark.slow
-def test_lgbm_plain_answers_the_same_for_the_same_seed_and_otherwise_for_another(lesson: Lesson) -> None:
+def test_lgbm_plain_answers_the_same_for_the_same_seed_and_otherwise_for_another(
+    lesson: TrainingHistory,
+) -> None:
     first, again = lgbm_plain(lesson).score, lgbm_plain(lesson).score
     assert first.tolist() == again.tolist()
     assert first.tolist() != lgbm_plain(replace(lesson, seed=8)).score.tolist()
@@ -279,14 +295,14 @@ def test_rules_agree_with_a_plain_loop_over_days(
     rows = rows_of(tmp_path_factory.mktemp("one"), {"187": list(raw)}, day)
     held = lambda at: raw[min(at, len(raw) - 1)] if at >= 0 else None  # noqa: E731
     now, before = held(day), held(day - 7)
-    assert any5(rows).score.tolist() == [float(now is not None and now > 0)]
+    assert score_any5(rows).score.tolist() == [float(now is not None and now > 0)]
     assert any5_rise(rows).score.tolist() == [float(now is not None and before is not None and now > before)]
 
 
 def test_any4_has_no_vote_for_188(tmp_path: Path) -> None:
     readings = {"5": [1], "187": [1], "188": [9], "197": [1], "198": [0]}
-    assert said(rows_of(tmp_path, readings, 0), any4) == (3.0, "bad")
-    assert said(rows_of(tmp_path, {"188": [9], "5": [0]}, 0), any4) == (0.0, "good")
+    assert said(rows_of(tmp_path, readings, 0), score_any4) == (3.0, "bad")
+    assert said(rows_of(tmp_path, {"188": [9], "5": [0]}, 0), score_any4) == (0.0, "good")
 
 
 @pytest.mark.slow
@@ -309,14 +325,17 @@ def test_scrutiny_fails_in_its_buckets_and_only_warns_above_the_last(
     tmp_path: Path, smart_id: str, raw: int, status: str
 ) -> None:
     rows = rows_of(tmp_path, {smart_id: [raw], "9": [1]}, 0)
-    assert said(rows, scrutiny) == ({"bad": 2.0, "warning": 1.0, "good": 0.0}[status], status)
+    assert said(rows, apply_scrutiny_thresholds) == (
+        {"bad": 2.0, "warning": 1.0, "good": 0.0}[status],
+        status,
+    )
 
 
 def test_what_scrutiny_has_failed_stays_failed_and_a_warning_does_not(tmp_path: Path) -> None:
-    assert said(rows_of(tmp_path, {"197": [0, 8, 0, 0]}, 0), scrutiny) == (0.0, "good")
-    assert said(rows_of(tmp_path, {"197": [0, 8, 0, 0]}, 3), scrutiny) == (2.0, "bad")
-    assert said(rows_of(tmp_path, {"198": [99, 0]}, 0), scrutiny) == (1.0, "warning")
-    assert said(rows_of(tmp_path, {"198": [99, 0]}, 1), scrutiny) == (0.0, "good")
+    assert said(rows_of(tmp_path, {"197": [0, 8, 0, 0]}, 0), apply_scrutiny_thresholds) == (0.0, "good")
+    assert said(rows_of(tmp_path, {"197": [0, 8, 0, 0]}, 3), apply_scrutiny_thresholds) == (2.0, "bad")
+    assert said(rows_of(tmp_path, {"198": [99, 0]}, 0), apply_scrutiny_thresholds) == (1.0, "warning")
+    assert said(rows_of(tmp_path, {"198": [99, 0]}, 1), apply_scrutiny_thresholds) == (0.0, "good")
 
 
 def test_scrutiny_keeps_drives_apart(tmp_path: Path) -> None:
@@ -325,8 +344,8 @@ def test_scrutiny_keeps_drives_apart(tmp_path: Path) -> None:
     )
     frame.to_parquet(tmp_path / "two.parquet")
     history = HistoryFiles([tmp_path / "two.parquet"], threads=1).read()
-    rows = DriveDayRows.of(history, np.array([0, 1]), np.array([DAY0, DAY0]))
-    assert scrutiny(rows).score.tolist() == [2.0, 0.0]
+    rows = DriveDayRows.from_history(history, np.array([0, 1]), np.array([DAY0, DAY0]))
+    assert apply_scrutiny_thresholds(rows).score.tolist() == [2.0, 0.0]
 
 
 def test_hdsentinel_multiplies_the_shares_that_each_trouble_leaves(tmp_path: Path) -> None:
@@ -340,24 +359,28 @@ def test_hdsentinel_multiplies_the_shares_that_each_trouble_leaves(tmp_path: Pat
 
 def test_the_vendor_alarms_at_its_threshold_and_never_where_that_is_nought(tmp_path: Path) -> None:
     trips = {"smart_5_normalized": [36], "smart_10_normalized": [100], "smart_187_normalized": [0]}
-    assert said(rows_of(tmp_path, trips, 0, model="ST3500418AS"), vendor) == (1.0, "bad")
+    assert said(rows_of(tmp_path, trips, 0, model="ST3500418AS"), apply_vendor_thresholds) == (1.0, "bad")
     well = {"smart_5_normalized": [37], "smart_187_normalized": [0]}
-    assert said(rows_of(tmp_path, well, 0, model="ST3500418AS"), vendor) == (0.0, "good")
+    assert said(rows_of(tmp_path, well, 0, model="ST3500418AS"), apply_vendor_thresholds) == (0.0, "good")
 
 
 def test_the_vendor_is_not_computable_without_normalised_values_or_thresholds(tmp_path: Path) -> None:
     with pytest.raises(NotComputable, match="no normalised values"):
-        vendor(rows_of(tmp_path, {"5": [0]}, 0, model="ST3500418AS"))
+        apply_vendor_thresholds(rows_of(tmp_path, {"5": [0]}, 0, model="ST3500418AS"))
     with pytest.raises(NotComputable, match="no threshold"):
-        vendor(rows_of(tmp_path, {"smart_5_normalized": [1]}, 0, model="ST4000DM000"))
+        apply_vendor_thresholds(rows_of(tmp_path, {"smart_5_normalized": [1]}, 0, model="ST4000DM000"))
 
 
 def test_the_red_hat_recipe_takes_mean_spread_and_ratio_of_six_days(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, {"5": [0, 1, 2, 3, 4, 5, 6]}, 6)
-    mean, spread, ratio = statistics(rows, [5], [])[0]
+    mean, spread, ratio = compute_window_statistics(rows, [5], [])[0]
     assert (mean, spread) == (3.5, pytest.approx(np.std([1, 2, 3, 4, 5, 6], ddof=1)))
     assert ratio == pytest.approx(spread / mean)
-    assert statistics(rows_of(tmp_path, {"5": [0] * 7}, 6), [5], [])[0].tolist() == [0.0, 0.0, 0.0]
+    assert compute_window_statistics(rows_of(tmp_path, {"5": [0] * 7}, 6), [5], [])[0].tolist() == [
+        0.0,
+        0.0,
+        0.0,
+    ]
 
 
 @pytest.mark.slow

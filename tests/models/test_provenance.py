@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from predrain.models.provenance import describe_code, digest_histories
+from predrain.models.forecast.provenance import describe_code, digest_histories
 
 
 def test_the_same_files_in_another_order_and_place_have_the_same_digest(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.models.bundle import DEFAULT, Bundle, CorruptBundle
-from predrain.models.bundle_store import NoSuchBundle, digest_of
-from predrain.models.registry import CHALLENGER, CHAMPION, NoTracking, Registry, Version
+from predrain.models.deploy.bundle_registry import CHALLENGER, CHAMPION, NoTracking, Registry, Version
+from predrain.models.deploy.bundle_store import NoSuchBundle, digest_of
+from predrain.models.forecast.bundle import DEFAULT, Bundle, CorruptBundle
 
 
 def test_without_mlflow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,9 +71,9 @@ def test_versions_are_numbered_and_an_alias_names_the_one_with_a_digest(registry
     numbers = [one.number for one in registry.versions()]
     assert numbers == list(range(len(numbers), 0, -1))
     assert len(numbers) >= 2
-    assert registry.point(CHAMPION, digest_of(DEFAULT))
+    assert registry.set_alias(CHAMPION, digest_of(DEFAULT))
     assert registry.version(CHAMPION).digest == digest_of(DEFAULT)
-    assert not registry.point(CHAMPION, "0" * 64)
+    assert not registry.set_alias(CHAMPION, "0" * 64)
     assert all(CHAMPION not in one.aliases for one in registry.versions())
     with pytest.raises(NoSuchBundle, match="no version challenger"):
         registry.version(CHALLENGER)

@@ -10,8 +10,8 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause
-from predrain.features import DriveState, replay
-from predrain.models.rules import CODES, RuleVerdict, judge
+from predrain.features import DriveState, replay_readings
+from predrain.models.forecast.rules import CODES, RuleVerdict, judge_by_rules
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DEVICE = DeviceId("DRIVE_1")
@@ -31,13 +31,13 @@ def lived(*seen: Smart | Unreadable) -> DriveState:
     readings = [
         Reading(DEVICE, HostName("h"), NOON + timedelta(days=n), NOON, what) for n, what in enumerate(seen)
     ]
-    state = replay(readings)
+    state = replay_readings(readings)
     assert state is not None
     return state
 
 
 def verdict(*seen: Smart | Unreadable) -> RuleVerdict:
-    said = judge(lived(*seen))
+    said = judge_by_rules(lived(*seen))
     assert said is not None
     assert all(reason.code in CODES for reason in said.reasons)
     return said
@@ -100,8 +100,8 @@ def test_a_failed_verdict_of_a_hard_disk_is_hard_evidence() -> None:
 
 
 def test_a_readable_sata_hard_disk_is_left_to_the_model() -> None:
-    assert judge(lived(smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900))) is None
-    assert judge(lived(smart(Protocol.ATA, model="WDC WD40EFRX", rotation_rpm=None))) is None
+    assert judge_by_rules(lived(smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900))) is None
+    assert judge_by_rules(lived(smart(Protocol.ATA, model="WDC WD40EFRX", rotation_rpm=None))) is None
 
 
 def test_an_ssds_old_reallocations_are_no_alarm_but_new_ones_are_a_warning() -> None:
@@ -148,7 +148,7 @@ def test_one_failed_probe_is_a_hiccup_and_two_make_the_drive_unreadable() -> Non
     since = NOON + timedelta(days=1, hours=-1)
     fails = Unreadable(since, "the device could not be opened.")
     fine = smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900)
-    assert judge(lived(fine, fails)) is None
+    assert judge_by_rules(lived(fine, fails)) is None
     said = verdict(fine, fails, fails)
     assert (said.status, said.hard) == (Status.BAD, True)
     assert (

@@ -12,8 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from predrain.models.bundle import Bundle
-from predrain.models.score import score
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.history_scores import score_landmark_days
 from predrain.service.cli import main
 
 DAILY = Path(__file__).parents[1] / "data" / "drives" / "daily.parquet"
@@ -28,7 +28,7 @@ def bundle() -> Bundle:
 def scored(
     paths: list[Path], bundle: Bundle, first: date = FROM, last: date = TO, every: int = 7
 ) -> pa.Table:
-    parts = score(paths, bundle, first=first, last=last, every=every, threads=1)
+    parts = score_landmark_days(paths, bundle, first=first, last=last, every=every, threads=1)
     return pa.concat_tables(part.table for part in parts).sort_by(
         [("serial_number", "ascending"), ("date", "ascending")]
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.models.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
+from predrain.models.deploy.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
 
 COUNTS = st.integers(0, 400)
 

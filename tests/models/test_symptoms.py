@@ -13,10 +13,17 @@ import pytest
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Attribute, Counters, Identity, Logs, Protocol, Reading, Smart, Unreadable
-from predrain.features import DriveState, observe, pack, replay, unpack, vector
-from predrain.features.state import values_of
-from predrain.models.bundle import Bundle
-from predrain.models.outlooks import outlooks
+from predrain.features import (
+    DriveState,
+    compute_state_vector,
+    observe_reading,
+    pack_drive_state,
+    replay_readings,
+    unpack_drive_state,
+)
+from predrain.features.drive_state import values_of
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.outlooks import build_outlooks
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 UNSEEN, KNOWN = "ACME DH18000", "ST4000DM000-1F2168"
@@ -71,11 +78,11 @@ def watch(
     logged = [0] * (len(seen) - len(errors)) + list(errors)
     for place, (what, many) in enumerate(zip(seen, logged, strict=True)):
         at = NOON + timedelta(hours=hours * place)
-        state = observe(
+        state = observe_reading(
             state,
             Reading(DeviceId("D_1"), HostName("h"), at, at, what, (), many, shared and many > 0),
         )
-        (outlook,) = outlooks(bundle, [state], at, before)
+        (outlook,) = build_outlooks(bundle, [state], at, before)
         before = {outlook.device: outlook}
     return before[DeviceId("D_1")]
 
@@ -170,8 +177,8 @@ def as_sas(day: int, rotation_rpm: int | None = 7200) -> Smart:
 def test_counts_of_a_sas_disk_mean_what_the_same_counts_of_a_sata_disk_mean(
     bundle: Bundle, days: range
 ) -> None:
-    states = [replay(read_daily(kind(day), day) for day in days) for kind in (as_sata, as_sas)]
-    sata, sas_disk = (vector(state, state.day) for state in states if state is not None)
+    states = [replay_readings(read_daily(kind(day), day) for day in days) for kind in (as_sata, as_sas)]
+    sata, sas_disk = (compute_state_vector(state, state.day) for state in states if state is not None)
     np.testing.assert_array_equal(sata, sas_disk)
     chances = {
         (one.p_fail_7d, one.p_fail_14d, one.p_fail_30d, one.life)
@@ -193,8 +200,13 @@ def test_errors_that_only_the_device_statistics_tell_are_judged_as_the_attribute
             Protocol.ATA, Identity(model="HUH721212ALN604", rotation_rpm=7200), True, counters, rows, 9_000
         )
 
-    states = [replay(read_daily(told(day, by_attribute=by), day) for day in range(9)) for by in (True, False)]
-    by_attribute, by_statistic = (vector(state, state.day) for state in states if state is not None)
+    states = [
+        replay_readings(read_daily(told(day, by_attribute=by), day) for day in range(9))
+        for by in (True, False)
+    ]
+    by_attribute, by_statistic = (
+        compute_state_vector(state, state.day) for state in states if state is not None
+    )
     np.testing.assert_array_equal(by_attribute, by_statistic)
     outlook = watch(bundle, [told(day, by_attribute=False) for day in range(9)])
     assert outlook.status is not Status.GOOD
@@ -296,22 +308,24 @@ def test_what_is_remembered_of_io_errors_is_a_week_and_survives_packing() -> Non
     state: DriveState | None = None
     for hour in range(400):
         at = NOON + timedelta(hours=hour)
-        state = observe(state, Reading(DeviceId("D"), HostName("h"), at, at, sas(), (), 400, hour % 2 == 0))
+        state = observe_reading(
+            state, Reading(DeviceId("D"), HostName("h"), at, at, sas(), (), 400, hour % 2 == 0)
+        )
     assert state is not None
     assert len(state.io_errors) == 7 * 24
     assert sum(one.shared for one in state.io_errors) == 400 * 84
-    again = unpack(pack(state))
+    again = unpack_drive_state(pack_drive_state(state))
     assert again is not None
     assert again.io_errors == state.io_errors
-    assert len(pack(state)) < 10_000
+    assert len(pack_drive_state(state)) < 10_000
 
 
 def test_a_state_that_was_packed_before_io_errors_were_remembered_is_read(bundle: Bundle) -> None:
-    state = observe(None, Reading(DeviceId("D"), HostName("h"), NOON, NOON, sas()))
+    state = observe_reading(None, Reading(DeviceId("D"), HostName("h"), NOON, NOON, sas()))
     import msgspec
 
-    older = msgspec.msgpack.encode(msgspec.msgpack.decode(pack(state))[:-1])
-    again = unpack(older)
+    older = msgspec.msgpack.encode(msgspec.msgpack.decode(pack_drive_state(state))[:-1])
+    again = unpack_drive_state(older)
     assert again is not None
     assert again.io_errors == ()
-    assert outlooks(bundle, [again], NOON) == outlooks(bundle, [replace(state)], NOON)
+    assert build_outlooks(bundle, [again], NOON) == build_outlooks(bundle, [replace(state)], NOON)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from predrain.data.lifespan import sources_of
-from predrain.models.bundle import DEFAULT, LANDMARKS, Bundle, CorruptBundle, trees_hash
-from predrain.models.hazard import Recipe
-from predrain.models.landmarks import draw
-from predrain.models.model_card import card_of
-from predrain.models.train import TooLittleHistory, Trained, train, write
+from predrain.models.deploy.model_card import card_of
+from predrain.models.forecast.bundle import DEFAULT, LANDMARKS, Bundle, CorruptBundle, trees_hash
+from predrain.models.forecast.hazard import Recipe
+from predrain.models.forecast.landmarks import draw_landmarks
+from predrain.models.forecast.training import TooLittleHistory, Trained, save_trained_bundle, train_forecaster
 
 SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
@@ -24,7 +24,7 @@ CUT = date(2015, 12, 31)
 
 
 def trained(paths: list[Path], **options: object) -> Trained:
-    return train(paths, name="sample", threads=1, recipe=SMALL, **options)  # type: ignore[arg-type]
+    return train_forecaster(paths, name="sample", threads=1, recipe=SMALL, **options)  # type: ignore[arg-type]
 
 
 def trees(made: Trained) -> str:
@@ -69,14 +69,14 @@ def test_another_day_gives_other_trees(until_cut: Trained) -> None:
 def test_an_excluded_drive_leaves_no_landmark() -> None:
     (source,) = sources_of([DAILY], threads=1)
     barred = frozenset(source.lifespans.serials[:40].tolist())
-    drawn = draw(source, until=None, seed=1, exclude=barred, threads=1)
+    drawn = draw_landmarks(source, until=None, seed=1, exclude=barred, threads=1)
     assert len(drawn) > 0
     assert not barred & set(drawn.serial.tolist())
 
 
 def test_no_landmark_lies_on_or_after_the_day_of_death_or_sees_past_the_end() -> None:
     (source,) = sources_of([DAILY], threads=1)
-    drawn = draw(source, until=None, seed=1, threads=1)
+    drawn = draw_landmarks(source, until=None, seed=1, threads=1)
     ends = dict(zip(source.lifespans.serials, source.lifespans.last, strict=True))
     assert (drawn.follow >= 1).all()
     assert all(
@@ -96,7 +96,7 @@ def test_rows_without_a_date_that_can_be_true_are_too_little_history(tmp_path: P
 
 
 def test_a_bundle_comes_back_from_disk_as_it_was(until_cut: Trained, tmp_path: Path) -> None:
-    write(until_cut, tmp_path / "b", card_of(until_cut.facts))
+    save_trained_bundle(until_cut, tmp_path / "b", card_of(until_cut.facts))
     loaded = Bundle.load(tmp_path / "b")
     assert loaded.facts == until_cut.facts
     assert trees_hash(loaded.booster.model_to_string()) == trees(until_cut)
@@ -107,10 +107,10 @@ def test_a_bundle_comes_back_from_disk_as_it_was(until_cut: Trained, tmp_path: P
 def test_a_bundle_that_was_touched_or_is_not_whole_is_refused_by_file_name(
     until_cut: Trained, tmp_path: Path, name: str
 ) -> None:
-    write(until_cut, tmp_path, "card")
+    save_trained_bundle(until_cut, tmp_path, "card")
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[:-20] + b"x" * 20)
-    with pytest.raises(CorruptBundle, match="restore the bundle or train it anew"):
+    with pytest.raises(CorruptBundle, match="restore the bundle or train it again"):
         Bundle.load(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(CorruptBundle, match=name):
@@ -119,7 +119,7 @@ def test_a_bundle_that_was_touched_or_is_not_whole_is_refused_by_file_name(
 
 def test_a_bundle_for_other_features_is_refused(until_cut: Trained, tmp_path: Path) -> None:
     other = msgspec.structs.replace(until_cut.facts, schema="0" * 64)
-    write(Trained(other, until_cut.booster), tmp_path, "card")
+    save_trained_bundle(Trained(other, until_cut.booster), tmp_path, "card")
     with pytest.raises(CorruptBundle, match="other features"):
         Bundle.load(tmp_path)
 

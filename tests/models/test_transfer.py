@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from predrain.data.outlook import Status
-from predrain.features.schema import NAMES_IN_ORDER, POSITION
-from predrain.models.booster_columns import COLUMNS, find_direction, has_symptom, select_columns
-from predrain.models.bundle import Bundle
+from predrain.features.feature_schema import NAMES_IN_ORDER, POSITION
+from predrain.models.forecast.booster_columns import COLUMNS, find_direction, has_symptom, select_columns
+from predrain.models.forecast.bundle import Bundle
 
 MODELS = ("ST4000DM000", "ST4000DM000-1F2168", "WDC WUH721816ALE6L4", "ACME DH18000", "")
 ONE_WAY = [name for name in COLUMNS if find_direction(name)]

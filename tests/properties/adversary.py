@@ -7,8 +7,8 @@ the same OSD has override 0; after a removal, that of the shadow on which it has
 upmaps that a removal leaves to the balancer.
 
 Run `make sim SEEDS=100 FROM=0`, with `ARGS="--game four-cancels"` for four drains and nothing else, or
-`--game pools` for pools whose PGs are split and merged and whose CRUSH rule changes. Each failure prints
-the line that plays it again.
+`--game pools` for pools whose PGs are split and merged and whose CRUSH rule changes, or `--game interruptions` for
+clients that write meanwhile and OSDs that hang while PGs peer. Each failure prints the line that plays it again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from multiprocessing import get_context
 
 from tests.properties.four_cancels import FourCancels
 from tests.properties.games import Adversary, Deaths
+from tests.properties.interruptions import Interruptions
 from tests.properties.operations import Operations
 from tests.properties.pools import Pools
 
@@ -33,6 +34,7 @@ GAMES: Mapping[str, type[Adversary]] = {
     "operations": Operations,
     "four-cancels": FourCancels,
     "pools": Pools,
+    "interruptions": Interruptions,
 }
 
 

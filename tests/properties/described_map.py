@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_view import ClusterView
 
 
 def describe_map(view: ClusterView) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.simulator.cluster_spec import ClusterSpec
 from predrain.data.drain import Intent
 from tests.actions.made import wide_spec
 from tests.properties.games import QUICK, Adversary
@@ -22,8 +22,8 @@ class FourCancels(Adversary):
         with self.run:
             self._tick(10.0)
             for osd in self.random.sample(self.osds, 4):
-                drain = self.run.controller.propose(
-                    f"osd.{osd}", "operator", "test", self.run.cluster.now, Intent.REPLACE.value
+                drain = self.run.controller.requests.propose(
+                    f"osd.{osd}", "operator", "test", self.run.cluster.now, Intent.REPLACE
                 )
                 self.run.controller.requests.approve(drain.id, "operator", self.run.cluster.now)
                 self._tick_often(self.random.choice([1, 5, 20]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     ClusterUnreachable,
     Command,
     CrushReweight,
@@ -16,21 +16,20 @@ from predrain.actions.cluster.port import (
     Reweight,
     SetUpmap,
 )
-from predrain.actions.controller.requests import NotNow
-from predrain.actions.core.claimed_settings import found, pinned
-from predrain.actions.core.policy import Policy
+from predrain.actions.controller.request_execution import ConcurrentDrainChange
+from predrain.actions.core.claimed_settings import collect_upmap_items, read_setting_value
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.state_machine import ENDED, NotInTable
-from predrain.actions.engine.proposals import NoSuchTarget
-from predrain.actions.placement.failure_domains import domains
+from predrain.actions.placement.failure_domains import find_failure_domains
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import ClusterSpec, Physics
-from predrain.data.drain import Drain, DrainStands, DrainState, Intent
+from predrain.actions.simulator.cluster_spec import ClusterSpec, Physics
+from predrain.data.drain import Drain, DrainStands, DrainState, Intent, NoSuchTarget
 from predrain.data.ids import OsdId, PgId
-from predrain.data.setting import Before, UpmapItem
+from predrain.data.setting import UpmapItem, ValueBefore
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.made import ec_spec, wide_spec
 from tests.actions.run import whole
-from tests.actions.test_copies import Kept
+from tests.actions.test_replication import Kept
 from tests.properties.described_map import describe_map
 
 QUICK = Physics(latency_per_stream=0.01)
@@ -117,8 +116,8 @@ class Adversary:
     def _ask(self, intent: Intent, target: str = "") -> None:
         target = target or f"osd.{self.random.choice(self.osds)}"
         with suppress(DrainStands, NoSuchTarget, ClusterUnreachable, NotInTable):
-            drain = self.run.controller.propose(
-                target, "operator", "test", self.run.cluster.now, intent.value
+            drain = self.run.controller.requests.propose(
+                target, "operator", "test", self.run.cluster.now, intent
             )
             self.run.controller.requests.approve(drain.id, "operator", self.run.cluster.now)
 
@@ -139,8 +138,8 @@ class Adversary:
 
     def _hand_over(self) -> None:
         for drain in self._list_drains(DrainState.VERIFIED):
-            with suppress(NotInTable, NotNow, ClusterUnreachable):
-                self.run.controller.hand_over(drain.id, "operator", self.run.cluster.now)
+            with suppress(NotInTable, ConcurrentDrainChange, ClusterUnreachable):
+                self.run.controller.requests.hand_over(drain.id, "operator", self.run.cluster.now)
 
     def _say(self, word: Callable[[Drain], object]) -> None:
         if drains := [drain for drain in self.run.store.drains() if drain.state not in ENDED]:
@@ -194,13 +193,14 @@ class Adversary:
         key, standing = UpmapItem(pg.id), view.upmap_items.get(pg.id, ())
         unlike = standing != other.upmap_items.get(pg.id, ()) or pg.up != other.pgs[pg.id].up
         if unlike or any(
-            drain.ours.get(Before(key)) == found(view, key) for drain in self.run.store.drains()
+            drain.ours.get(ValueBefore(key)) == read_setting_value(view, key)
+            for drain in self.run.store.drains()
         ):
             return
-        region = domains(view.crush, view.pools[pg.pool])
+        region = find_failure_domains(view.crush, view.pools[pg.pool])
         source = self.random.choice(pg.up)
         targets = sorted(
-            osd for osd in region.instead(pg.up, source) if view.osds[OsdId(osd)].reweight == 1.0
+            osd for osd in region.list_substitutes(pg.up, source) if view.osds[OsdId(osd)].reweight == 1.0
         )
         if targets and not any(source in pair for pair in standing):
             self._do_on_both(SetUpmap(pg.id, (*standing, (source, self.random.choice(targets)))))
@@ -216,7 +216,10 @@ class Adversary:
         looked = self.run.controller.view
         stood = looked.upmap_items if looked is not None else {}
         void = {
-            pg for drain in self.run.store.drains() for pg, pairs in pinned(drain.ours).items() if not pairs
+            pg
+            for drain in self.run.store.drains()
+            for pg, pairs in collect_upmap_items(drain.ours).items()
+            if not pairs
         }
         left = {pg for pg, pairs in mine.items() if theirs.get(pg) == pairs == stood.get(pg)}
         if pins := sorted(left - void):

@@ -8,17 +8,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, CrushReweight, Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller.requests import NotNow
+from predrain.actions.cluster.cluster_port import (
+    ClusterUnreachable,
+    Command,
+    CommandResult,
+    CrushReweight,
+    Reweight,
+)
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.controller.request_execution import ConcurrentDrainChange
 from predrain.actions.core.state_machine import NotInTable
-from predrain.actions.simulator.osdmap import fixed_reweight
-from predrain.actions.simulator.spec import ClusterSpec
+from predrain.actions.simulator.cluster_spec import ClusterSpec
+from predrain.actions.simulator.simulated_osdmap import fixed_reweight
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.setting import OsdOverride
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
 from tests.actions.run import Run
 from tests.properties.games import Deaths
 
@@ -82,8 +88,8 @@ class Operations(Deaths):
         for drain in self._list_drains(DrainState.VERIFIED):
             if drain.intent is not Intent.REPLACE:
                 continue
-            with suppress(NotInTable, NotNow, ClusterUnreachable):
-                self.run.controller.hand_over(drain.id, "operator", self.run.cluster.now)
+            with suppress(NotInTable, ConcurrentDrainChange, ClusterUnreachable):
+                self.run.controller.requests.hand_over(drain.id, "operator", self.run.cluster.now)
                 self.disks += 1
                 for osd in drain.osds:
                     device = DeviceId(f"ACME_NEW_{self.disks:04d}")

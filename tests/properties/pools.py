@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.core.capacity import room
-from predrain.actions.core.pg_survey import survey
-from predrain.actions.crush.map import ITEM_NONE, Bucket, CrushMap, CrushRule, RuleStep
+from predrain.actions.core.capacity import compute_osd_capacity
+from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.crush.crush_map import ITEM_NONE, Bucket, CrushMap, CrushRule, RuleStep
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec, crush_tree
+from predrain.actions.simulator.cluster_spec import DEFAULT_RULES, ClusterSpec, crush_tree
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId, PgId
 from tests.actions.made import POLICY, ec_spec, wide_spec
@@ -125,7 +125,7 @@ class Pools(Operations):
     def _list_kept_pgs(self) -> set[PgId]:
         """Also PGs that a drain sent on and that stay there: a rule of fewer OSDs left them no room elsewhere."""
         view, wanted = self.run.cluster.view(), self.shadow.view().pgs
-        free = room(survey(view), POLICY)
+        free = compute_osd_capacity(survey_pgs(view), POLICY)
         return super()._list_kept_pgs() | {
             id_
             for id_, pg in view.pgs.items()

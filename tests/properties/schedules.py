@@ -11,12 +11,18 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
-from predrain.actions.cluster.port import Balancer, ClusterUnreachable, Reweight, SetFlag, SetOption, SetUpmap
-from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.cluster.cluster_port import (
+    Balancer,
+    ClusterUnreachable,
+    Reweight,
+    SetFlag,
+    SetOption,
+    SetUpmap,
+)
+from predrain.actions.core.drain_policy import Mode, Policy
 from predrain.actions.core.state_machine import ENDED, NotInTable
-from predrain.actions.engine.proposals import NoSuchTarget
-from predrain.actions.simulator.spec import ClusterSpec, Physics
-from predrain.data.drain import Drain, DrainStands, DrainState
+from predrain.actions.simulator.cluster_spec import ClusterSpec, Physics
+from predrain.data.drain import Drain, DrainStands, DrainState, NoSuchTarget
 from predrain.data.ids import OsdId
 from predrain.data.outlook import Status
 from tests.actions.made import bad_outlook, device, ec_spec, full_spec, tiny_spec, wide_spec

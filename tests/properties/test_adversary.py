@@ -9,11 +9,11 @@ import pytest
 
 from tests.properties.adversary import play
 
-SEEDS = {"all": 300, "deaths": 100, "operations": 40, "pools": 20}
+SEEDS = {"all": 300, "deaths": 100, "operations": 40, "pools": 20, "interruptions": 20}
 """Seeds of each game in `make test-all`."""
-SHORT = {"all": 20, "deaths": 6, "operations": 2, "pools": 2}
+SHORT = {"all": 20, "deaths": 6, "operations": 2, "pools": 2, "interruptions": 2}
 """Those of them that `make test` plays."""
-TOGETHER = {"all": 10, "deaths": 2, "operations": 2, "pools": 2}
+TOGETHER = {"all": 10, "deaths": 2, "operations": 2, "pools": 2, "interruptions": 2}
 """Seeds of one test."""
 
 
@@ -42,6 +42,20 @@ def test_after_every_cancel_the_map_is_that_of_a_cluster_that_was_never_drained(
 
 def test_a_removal_counts_no_pg_that_a_person_sent_on_a_moment_before() -> None:
     _play(2891, 1, "all")
+
+
+@pytest.mark.slow
+def test_no_weight_goes_back_under_a_pg_whose_osd_went_down_a_moment_ago() -> None:
+    _play(5509, 1, "all")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [7787, 8369])
+def test_an_upmap_that_two_drains_moved_on_is_right_after_one_ends_and_the_other_is_cancelled(
+    seed: int,
+) -> None:
+    """7787: another person's upmap led to an OSD that stays. 8369: the command that removes our own was lost."""
+    _play(seed, 1, "all")
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Record, Topic
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.log.sqlite_log import SqliteLog
 
 TOPICS = st.sampled_from([Topic.READINGS, Topic.LATENCY])
 GROUPS = st.sampled_from(["worker", "archive"])

@@ -12,11 +12,11 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.port import PrimaryAffinity
+from predrain.actions.cluster.cluster_port import PrimaryAffinity
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId
 from predrain.data.setting import OsdAffinity
-from predrain.data.slow import Slowness, SlowOsd
+from predrain.data.slow_osd import Slowness, SlowOsd
 from tests.properties.schedules import Schedule
 
 pytestmark = pytest.mark.slow

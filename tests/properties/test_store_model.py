@@ -14,12 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
 from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Outlook, Status
-from predrain.data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
-from predrain.data.store.port import RevisionConflict
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.windows import Windows
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import RevisionConflict
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 DEVICES = st.sampled_from([DeviceId("a"), DeviceId("b"), DeviceId("c d'; --")])
@@ -56,7 +56,7 @@ DRAINS = st.builds(
 LINES = st.builds(
     JournalEntry, st.sampled_from(["d-1", "d-2"]), TIMES, st.text("xy", max_size=1), st.text("xy", max_size=1)
 )
-OUTCOMES = st.builds(Outcome, DEVICES, TIMES, st.sampled_from(Fate), st.just("operator"))
+OUTCOMES = st.builds(Outcome, DEVICES, TIMES, st.sampled_from(DriveFate), st.just("operator"))
 
 
 class StoreAgrees(RuleBasedStateMachine):
@@ -91,7 +91,7 @@ class StoreAgrees(RuleBasedStateMachine):
     def add_latency(self, summaries: list[LatencySummary]) -> None:
         for summary in summaries:
             self.latency.setdefault((summary.osd, summary.window_start), summary)
-        self.store.add_latency(Windows.of(summaries))
+        self.store.add_latency(LatencyWindows.from_summaries(summaries))
 
     @rule(drain=DRAINS)
     def save_drain(self, drain: Drain) -> None:
@@ -137,7 +137,7 @@ class StoreAgrees(RuleBasedStateMachine):
     @rule(osd=st.integers(0, 2), since=TIMES)
     def latency_history(self, osd: int, since: datetime) -> None:
         wanted = [self.latency[of, at] for of, at in sorted(self.latency) if of == osd and at >= since]
-        assert self.store.latency(osd, since) == tuple(wanted)
+        assert self.store.read_latency_summaries(osd, since) == tuple(wanted)
 
     @rule(drain=st.none() | st.sampled_from(["d-1", "d-2"]), limit=st.none() | st.integers(0, 5))
     def journal_tail(self, drain: str | None, limit: int | None) -> None:

@@ -15,19 +15,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path.cwd()))
 
-from predrain.actions.core.policy import Policy
-from predrain.data.drain import DrainState, Intent
+from predrain.actions.core.drain_policy import Policy
+from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.outcome import Fate, Outcome
-from predrain.data.reading import LatencySummary
-from predrain.data.store.schema import VERSION
-from predrain.data.windows import Windows
-from predrain.service.application import House
-from predrain.service.drains import plan_etags as seals
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state_directory import StateDir
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
+from predrain.data.outcome import DriveFate, Outcome
+from predrain.data.store.store_schema import VERSION
+from predrain.service.app.application import Application
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.forecasting.bundle_choice import BundledForecaster
 from tests.service.conftest import Place, shut, smart_reading, week_of
+from tests.service.person_requests import approve_drain, propose_drain
 from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
 
@@ -35,15 +34,15 @@ from tests.service.test_worker import work
 def main() -> None:
     """Write `state-vN.tar.gz` beside this file's commit."""
     with tempfile.TemporaryDirectory() as folder:
-        state = StateDir(Path(folder) / "state").make()
+        state = StateDir(Path(folder) / "state").ensure_exists()
         cluster = seated()
         settings = Settings(service=ServiceTable(port=0, state=state.path))
         place = Place(state, ClusterClock(cluster), BundledForecaster.load(), settings, Policy())  # type: ignore[arg-type]
         reach = Seated(cluster)
-        house = place.house(cluster=reach)
-        house.start()
-        fill(World(house, cluster, reach))
-        shut(house)
+        application = place.application(cluster=reach)
+        application.start()
+        fill(World(application, cluster, reach))
+        shut(application)
         out = Path(sys.argv[1] if len(sys.argv) > 1 else ".") / f"state-v{VERSION}.tar.gz"
         with tarfile.open(out, "w:gz", compresslevel=9) as archive:
             for path in sorted(state.path.iterdir()):
@@ -53,13 +52,15 @@ def main() -> None:
 
 def fill(world: World) -> None:
     """Some days of a small service."""
-    house, now = world.house, world.house.clock.now()
+    application, now = world.application, world.application.clock.now()
     world.tick(5)
-    house.ingest([*week_of("A", now, pending=400), *week_of("B", now), *week_of("C", now)])
-    work(house)
-    house.conclude(Outcome(DeviceId("ST4000DM000_OLD"), now - timedelta(days=30), Fate.FAILED, "operator"))
-    house.store.add_latency(
-        Windows.of(
+    application.ingest([*week_of("A", now, pending=400), *week_of("B", now), *week_of("C", now)])
+    work(application)
+    application.record_outcome(
+        Outcome(DeviceId("ST4000DM000_OLD"), now - timedelta(days=30), DriveFate.FAILED, "operator")
+    )
+    application.store.add_latency(
+        LatencyWindows.from_summaries(
             LatencySummary(
                 OsdId(osd), HostName("stor-01"), now - timedelta(minutes=minute), 60.0, 600, 4.0, 9.5
             )
@@ -67,26 +68,28 @@ def fill(world: World) -> None:
             for minute in range(20, 0, -1)
         )
     )
-    house.halt("storm", "operator")
-    house.halt(None, "operator")
-    drain = house.propose("osd.0", "operator", "noisy", Intent.REPLACE)
-    house.ask(lambda control, now: control.approve(drain.id, seals.seal(drain), "operator", now))
-    while house.store.drains()[0].progress.moved_pgs < 1:
+    application.halt("storm", "operator")
+    application.halt(None, "operator")
+    drain = propose_drain(application, "osd.0", "operator")
+    approve_drain(application, drain, "operator")
+    while application.store.drains()[0].progress.moved_pgs < 1:
         world.tick()
-    assert house.store.drains()[0].state is DrainState.DRAINING
-    silenced(house)
-    house.ingest([smart_reading("D", world.house.clock.now())])
+    assert application.store.drains()[0].state is DrainState.DRAINING
+    silenced(application)
+    application.ingest([smart_reading("D", world.application.clock.now())])
 
 
-def silenced(house: House) -> None:
+def silenced(application: Application) -> None:
     """From version 4 on."""
     try:
-        from predrain.service.notifications.notifier import silence
-        from predrain.service.notifications.silence import Silence
+        from predrain.service.notifications.notifier import save_silence
+        from predrain.service.notifications.silences import Silence
     except ImportError:
         return
-    now = house.clock.now()
-    silence(house.store, Silence("s1", now + timedelta(days=3650), "operator", "known", host="stor-09"), now)
+    now = application.clock.now()
+    save_silence(
+        application.store, Silence("s1", now + timedelta(days=3650), "operator", "known", host="stor-09"), now
+    )
 
 
 def nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:

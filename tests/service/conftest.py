@@ -13,23 +13,23 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.actions.cluster.port import Cluster
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_port import Cluster
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.log.port import Log
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.log.log_port import Log
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.http_server import Server, bind, url_of
-from predrain.service.live_cluster import Live
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.access.tokens import Caller, Scope, Tokens, load_admin_tokens
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.http.server import Server, bind_listening_socket, url_of
 from predrain.service.notifications.channel import NotificationChannel
-from predrain.service.notifications.daily import Daily
-from predrain.service.notifications.notes import Notes
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import Caller, Scope, Tokens, gather
+from predrain.service.notifications.daily_digest import DailyDigest
+from predrain.service.notifications.notification_memory import NoteStore
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 INGEST_TOKEN = "collector-token-0123456789abcdef-0123456789"
@@ -76,9 +76,9 @@ def week_of(serial: str, until: datetime = NOON, **last: Any) -> list[Reading]:
     return [*days, smart_reading(serial, until, **last)]
 
 
-def envelope(house: House, reading: Reading) -> dict[str, Any]:
+def envelope(application: Application, reading: Reading) -> dict[str, Any]:
     """A reading as a collector would post it."""
-    sealed: dict[str, Any] = json.loads(house._sender.seal(reading))
+    sealed: dict[str, Any] = json.loads(application._sender.encode_envelope(reading))
     return sealed
 
 
@@ -98,57 +98,57 @@ class Place:
     settings: Settings
     policy: Policy
 
-    def house(
+    def application(
         self,
         *,
         log: Log | None = None,
         cluster: Cluster | None = None,
         channels: Sequence[NotificationChannel] = (),
-        digest: Callable[[Notes], Daily] | None = None,
-    ) -> House:
+        digest: Callable[[NoteStore], DailyDigest] | None = None,
+    ) -> Application:
         """A house as a start of the service makes it."""
-        ports = Ports(
+        ports = ApplicationPorts(
             log or SqliteLog(self.state.log),
             SqliteStore(self.state.store),
             self.clock,
             lambda: self.forecaster,
-            Live(cluster) if cluster is not None else None,
+            LiveClusterParts(cluster) if cluster is not None else None,
             channels=channels,
             digest=digest,
         )
-        return House(ports, self.policy, self.settings)
+        return Application(ports, self.policy, self.settings)
 
 
 @pytest.fixture
 def place(tmp_path: Path, forecaster: BundledForecaster) -> Place:
     settings = Settings(service=ServiceTable(port=0, state=tmp_path / "state"))
-    return Place(StateDir(tmp_path / "state").make(), SetClock(), forecaster, settings, Policy())
+    return Place(StateDir(tmp_path / "state").ensure_exists(), SetClock(), forecaster, settings, Policy())
 
 
 @pytest.fixture
-def house(place: Place) -> Iterator[House]:
+def application(place: Place) -> Iterator[Application]:
     """Loaded and idle: a test steps it."""
-    made = place.house()
+    made = place.application()
     made.start()
     yield made
     shut(made)
 
 
-def shut(house: House) -> None:
+def shut(application: Application) -> None:
     """Stop a house and let go of its files."""
-    house.stop()
-    house.log.close()
-    house.store.close()
+    application.stop()
+    application.log.close()
+    application.store.close()
 
 
-Serve = Callable[[House], "Site"]
+Serve = Callable[[Application], "Site"]
 
 
 @dataclass
 class Site:
     """A house over HTTP."""
 
-    house: House
+    application: Application
     client: httpx2.Client
     tokens: Tokens
     token: str
@@ -167,27 +167,27 @@ def serve(place: Place) -> Iterator[Serve]:
     """Serves a house with a real server on a free port."""
     stops: list[Callable[[], None]] = []
 
-    def serving(house: House) -> Site:
-        listener = bind(house.settings.service)
-        tokens = gather(place.state.token).adding(
+    def serving(application: Application) -> Site:
+        listener = bind_listening_socket(application.settings.service)
+        tokens = load_admin_tokens(place.state.token).with_token(
             INGEST_TOKEN, Caller("collectors", frozenset({Scope.INGEST}))
         )
         up = threading.Event()
-        stop = Server(house, tokens, listener, started=up.set).serve_aside()
+        stop = Server(application, tokens, listener, started=up.set).serve_aside()
         assert up.wait(10)
-        client = httpx2.Client(base_url=url_of(listener, house.settings.service), timeout=20)
+        client = httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=20)
         stops.extend((client.close, stop, listener.close))
-        return Site(house, client, tokens, place.state.token.read_text().strip())
+        return Site(application, client, tokens, place.state.token.read_text().strip())
 
-    with place.state.alone():
+    with place.state.hold_lock():
         yield serving
     for stop in stops:
         stop()
 
 
 @pytest.fixture
-def site(house: House, serve: Serve) -> Site:
-    return serve(house)
+def site(application: Application, serve: Serve) -> Site:
+    return serve(application)
 
 
 def with_service(place: Place, **changed: Any) -> Place:

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from predrain.data.outcome import Outcome
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import MEMORY, SqliteStore
-from predrain.service.fleet import FleetSnapshot
-from predrain.service.lifecycle.book import LifeBook
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
+from predrain.data.store.store_port import Store
+from predrain.service.fleet.fleet import FleetSnapshot
+from predrain.service.fleet.life_book import LifeBook
 
 
 @cache
@@ -24,7 +24,7 @@ def hearing_book(sight: FleetSnapshot, now: datetime, stale_after: timedelta) ->
     """The book of a service that has run for long enough to know the hosts of `sight`."""
     earlier = now - timedelta(hours=1)
     book = LifeBook(_empty_store(), earlier, stale_after)
-    book.survey(sight.readings, sight.outlooks, sight.drains, sight.view, earlier)
+    book.assess_lives(sight.readings, sight.outlooks, sight.drains, sight.view, earlier)
     return book
 
 
@@ -37,7 +37,7 @@ def standing_sight(
 ) -> FleetSnapshot:
     """The sight with how its disks stand, by the book of a service that has run for a while."""
     book = book or hearing_book(sight, now, stale_after)
-    book.hear(outcomes)
-    book.survey(sight.readings, sight.outlooks, sight.drains, sight.view, now)
-    book.age(now)
-    return replace(sight, lives=book.shown)
+    book.update_outcomes(outcomes)
+    book.assess_lives(sight.readings, sight.outlooks, sight.drains, sight.view, now)
+    book.apply_elapsed_time(now)
+    return replace(sight, lives=book.current_lives)

@@ -16,13 +16,13 @@ from multiprocessing.managers import BaseManager
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.port import Command, CommandResult
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import Command, CommandResult
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 
 KEY = b"between two processes of one test"
 MOVED_BEFORE_HUNGER = 2

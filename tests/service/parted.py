@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.log.log_port import Delivered, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Partitions:
 
 @dataclass
 class Member:
-    """`data.log.port.Log` as one process of the group sees it."""
+    """`data.log.log_port.Log` as one process of the group sees it."""
 
     partitions: Partitions
     me: int
@@ -55,10 +55,10 @@ class Member:
             if own:
                 self.partitions.logs[number].commit(topic, group, own)
 
-    def recent(self, topic: Topic, limit: int) -> tuple[Delivered, ...]:
-        return tuple(one for log in self.partitions.logs for one in log.recent(topic, limit))
+    def read_newest(self, topic: Topic, limit: int) -> tuple[Delivered, ...]:
+        return tuple(one for log in self.partitions.logs for one in log.read_newest(topic, limit))
 
-    def share(self, topic: Topic, group: str) -> int:  # noqa: ARG002
+    def read_assignment_version(self, topic: Topic, group: str) -> int:  # noqa: ARG002
         return self.partitions.moves
 
     def trim(self, topic: Topic, before_offset: int) -> int:  # noqa: ARG002

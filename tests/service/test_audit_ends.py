@@ -11,20 +11,20 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from predrain.data.drain import JournalEntry
-from predrain.data.log.port import Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store import schema
-from predrain.data.store.chain import GENESIS, hash_line
-from predrain.data.store.port import AUDIT
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.acts import describe_act
+from predrain.data.log.log_port import Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store import store_schema
+from predrain.data.store.audit_chain import GENESIS, hash_line
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import AUDIT
 from predrain.service.access.audit import THIS_MACHINE
+from predrain.service.access.canonical_requests import describe_act
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
 from predrain.service.doctor.finding import Finding
-from predrain.service.doctor.here import LOOKS
-from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state_directory import StateDir
+from predrain.service.doctor.local_checks import LOOKS
 from predrain.service.storage.audit_ends import RESTORE
-from predrain.service.storage.identity import (
+from predrain.service.storage.store_identity import (
     NOTED_AFTER,
     RENEWED_AFTER,
     StoreMarks,
@@ -41,7 +41,7 @@ class Service:
 
     def __init__(self, path: Path) -> None:
         self.settings = Settings(service=ServiceTable(port=0, state=path))
-        state = StateDir(path).make()
+        state = StateDir(path).ensure_exists()
         self.log, self.store, self.clock = SqliteLog(state.log), SqliteStore(state.store), SetClock(NOON)
         join_log_to_store(self.log, self.store, self.clock, "predrain", lambda: "one", marks=True)
         self.marks = StoreMarks(self.log, self.store, self.clock, "predrain")
@@ -63,16 +63,16 @@ class Service:
         return {one.what: one for one in look(self.settings, self.clock)}
 
     def count_marks(self) -> int:
-        return len(self.log.recent(Topic.OUTLOOKS, 1_000))
+        return len(self.log.read_newest(Topic.OUTLOOKS, 1_000))
 
     def read_numbers(self) -> list[int]:
-        wanted = select(schema.journal.c.number).where(schema.journal.c.drain == AUDIT)
-        ordered = wanted.order_by(schema.journal.c.number)
+        wanted = select(store_schema.journal.c.number).where(store_schema.journal.c.drain == AUDIT)
+        ordered = wanted.order_by(store_schema.journal.c.number)
         return list(self.store._database.read(lambda found: found.execute(ordered).scalars().all()))
 
     def forge(self, change: Callable[[list[tuple[int, bytes]]], list[tuple[int, bytes]]]) -> None:
         """Make the whole chain anew over changed lines, as somebody who knows of it and may write to the database."""
-        table, mine = schema.journal, schema.journal.c.drain == AUDIT
+        table, mine = store_schema.journal, store_schema.journal.c.drain == AUDIT
 
         def write(connection: object) -> None:
             run = connection.execute  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ class Service:
             for number, document in kept:
                 head = hash_line(head, document)
                 run(update(table).where(table.c.number == number).values(document=document, hash=head))
-            run(update(schema.chains).values(head=head, ended=kept[-1][0] if kept else 0))
+            run(update(store_schema.chains).values(head=head, ended=kept[-1][0] if kept else 0))
 
         self.store._database.write(write)
 
@@ -190,7 +190,7 @@ def test_of_two_processes_one_notes_an_end(service: Service) -> None:
 def test_an_end_that_was_noted_for_another_store_says_nothing_of_this_one(service: Service) -> None:
     service.write_lines(3)
     service.forge(lambda rows: rows[:1])
-    service.store.note("store", {"identity": b"two"})
+    service.store.write_notes("store", {"identity": b"two"})
     found = service.examine()
     assert (found["audit, noted"].state, "noted no end" in found["audit, noted"].told) == ("note", True)
 

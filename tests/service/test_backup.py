@@ -16,41 +16,41 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.core.policy import Mode, Policy
-from predrain.data.drain import DrainState, Intent
-from predrain.data.log.port import Topic
+from predrain.actions.core.drain_policy import Mode, Policy
+from predrain.data.drain import DrainState
+from predrain.data.log.log_port import Topic
 from predrain.data.outlook import Status
 from predrain.data.refusal import Refusal
-from predrain.data.store.sqlite import SqliteStore
-from predrain.models.bundle import DEFAULT
-from predrain.models.bundle_store import Shelf
-from predrain.service.application import House
-from predrain.service.backup import taking
-from predrain.service.backup.restoring import restore
-from predrain.service.backup.signing import Authority, Trust
-from predrain.service.backup.taking import CannotBackUp, take
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.models.deploy.bundle_store import BundleStore
+from predrain.models.forecast.bundle import DEFAULT
+from predrain.service.access.tokens import load_admin_tokens
+from predrain.service.app.application import Application
+from predrain.service.backup import backup as taking
+from predrain.service.backup.backup import CannotBackUp, take_backup
+from predrain.service.backup.backup_signature import BackupAuthority, BackupTrust
+from predrain.service.backup.restore import restore_backup
 from predrain.service.cli import main
-from predrain.service.drains import plan_etags as seals
-from predrain.service.scoring.worker import GROUP
-from predrain.service.state_directory import StateDir, StateInUse, StateUnusable
-from predrain.service.tokens import gather
+from predrain.service.config.state_directory import StateDir, StateInUse, StateUnusable
+from predrain.service.forecasting.worker import GROUP
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
+from tests.service.person_requests import approve_drain, propose_drain
 from tests.service.test_drains import ClusterClock, Seated, World, seated
 from tests.service.test_worker import work
 
 ENOUGH = 40
-BELIEVED = Authority(trusted=frozenset(Trust))
+BELIEVED = BackupAuthority(trusted=frozenset(BackupTrust))
 
 
 def taken(state: StateDir, out: Path) -> Path:
-    take(state, out, "", (), "0.1.0", NOON)
+    take_backup(state, out, "", (), "0.1.0", NOON)
     return out
 
 
-def everything_known(house: House) -> set[str]:
+def everything_known(application: Application) -> set[str]:
     """Serial numbers in the store and in what of the log is not done yet."""
-    waiting = house.log.read(Topic.READINGS, GROUP, 1_000_000)
-    known = {str(device) for device in house.store.latest_readings()}
+    waiting = application.log.read(Topic.READINGS, GROUP, 1_000_000)
+    known = {str(device) for device in application.store.latest_readings()}
     return known | {one.key for one in waiting}
 
 
@@ -61,14 +61,14 @@ def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
     cluster = seated()
     reach = Seated(cluster)
     on_its_time = replace(place, clock=ClusterClock(cluster), policy=Policy(mode=Mode.ACT))  # type: ignore[arg-type]
-    house = on_its_time.house(cluster=reach)
-    house.start()
-    world = World(house, cluster, reach)
+    application = on_its_time.application(cluster=reach)
+    application.start()
+    world = World(application, cluster, reach)
     world.tick(5)
-    gather(place.state.token)
-    drain = house.propose("osd.0", "me", "noisy", Intent.REPLACE)
-    house.ask(lambda control, now: control.approve(drain.id, seals.seal(drain), "me", now))
-    while house.store.drains()[0].state is not DrainState.DRAINING:
+    load_admin_tokens(place.state.token)
+    drain = propose_drain(application, "osd.0", "me")
+    approve_drain(application, drain, "me")
+    while application.store.drains()[0].state is not DrainState.DRAINING:
         world.tick()
 
     accepted: list[str] = []
@@ -76,13 +76,13 @@ def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
 
     def deliver() -> None:
         while not ending.is_set():
-            reading = smart_reading(f"S{len(accepted)}", house.clock.now())
-            assert house.ingest([reading]).accepted == 1
+            reading = smart_reading(f"S{len(accepted)}", application.clock.now())
+            assert application.ingest([reading]).accepted == 1
             accepted.append(str(reading.device))
 
     sender, worker = (
         threading.Thread(target=deliver),
-        threading.Thread(target=lambda: _work_on(house, ending)),
+        threading.Thread(target=lambda: _work_on(application, ending)),
     )
     sender.start()
     worker.start()
@@ -94,12 +94,12 @@ def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
     ending.set()
     sender.join()
     worker.join()
-    shut(house)
+    shut(application)
 
     restored = StateDir(tmp_path / "restored")
-    made = restore(file, restored, BELIEVED, by="me", clock=SetClock())
+    made = restore_backup(file, restored, BELIEVED, by="me", clock=SetClock())
     assert "token" not in {one.name for one in made.files}
-    again = replace(on_its_time, state=restored).house(cluster=reach)
+    again = replace(on_its_time, state=restored).application(cluster=reach)
     again.start()
     try:
         assert before <= everything_known(again)
@@ -118,29 +118,29 @@ def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
         shut(again)
 
 
-def _work_on(house: House, ending: threading.Event) -> None:
+def _work_on(application: Application, ending: threading.Event) -> None:
     while not ending.is_set():
-        house.step_worker()
+        application.step_worker()
 
 
 def test_a_reading_that_is_scored_between_the_copies_is_in_one_of_them(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = place.house()
-    house.start()
-    house.ingest([smart_reading("A")])
-    copy = taking._copy
+    application = place.application()
+    application.start()
+    application.ingest([smart_reading("A")])
+    copy = taking._copy_state_file
 
     def copied(path: Path, to: Path) -> None:
         copy(path, to)
-        work(house)
+        work(application)
 
-    monkeypatch.setattr(taking, "_copy", copied)
+    monkeypatch.setattr(taking, "_copy_state_file", copied)
     file = taken(place.state, tmp_path / "backup.tar.gz")
-    shut(house)
+    shut(application)
     restored = StateDir(tmp_path / "restored")
-    restore(file, restored, BELIEVED, by="me", clock=SetClock())
-    again = replace(place, state=restored).house()
+    restore_backup(file, restored, BELIEVED, by="me", clock=SetClock())
+    again = replace(place, state=restored).application()
     try:
         assert everything_known(again) == {"ST4000DM000_A"}
     finally:
@@ -149,19 +149,19 @@ def test_a_reading_that_is_scored_between_the_copies_is_in_one_of_them(
 
 @pytest.mark.slow
 def test_bundles_outlooks_halt_and_silences_come_along(place: Place, tmp_path: Path) -> None:
-    house = place.house()
-    house.start()
-    house.ingest(week_of("A", pending=400))
-    work(house)
-    house.halt("storm", "me")
-    shelf = Shelf(place.state.bundles)
+    application = place.application()
+    application.start()
+    application.ingest(week_of("A", pending=400))
+    work(application)
+    application.halt("storm", "me")
+    shelf = BundleStore(place.state.bundles)
     shelf.promote(shelf.install(DEFAULT))
     file = taken(place.state, tmp_path / "backup.tar.gz")
-    shut(house)
+    shut(application)
     restored = StateDir(tmp_path / "restored")
-    restore(file, restored, BELIEVED, by="me", clock=SetClock())
-    assert Shelf(restored.bundles).roles() == shelf.roles()
-    assert Shelf(restored.bundles).folder(shelf.roles().champion or "").is_dir()
+    restore_backup(file, restored, BELIEVED, by="me", clock=SetClock())
+    assert BundleStore(restored.bundles).roles() == shelf.roles()
+    assert BundleStore(restored.bundles).verify_folder(shelf.roles().champion or "").is_dir()
     store = SqliteStore(restored.store)
     assert store.halt_reason() == "storm"
     assert [one.status for one in store.latest_outlooks().values()] == [Status.BAD]
@@ -171,15 +171,15 @@ def test_bundles_outlooks_halt_and_silences_come_along(place: Place, tmp_path: P
 def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     SqliteStore(state.store).close()
-    gather(state.token)
+    load_admin_tokens(state.token)
     (state.path / ".pgpass").write_text("db:5432:predrain:predrain:hunter2\n")
     settings, out = tmp_path / "predrain.toml", tmp_path / "backup.tar.gz"
     settings.write_text(
         f"[service]\nstate = '{state.path}'\nport = 9000\n"
         "[store]\nurl = 'postgresql://predrain:pa55word@db.example.org/history'\n"
-        "[forecast]\ntracking = 'postgresql://mlflow:s3same@db.example.org/mlflow'\n"
+        "[forecast]\ntracking_uri = 'postgresql://mlflow:s3same@db.example.org/mlflow'\n"
         f"[webhook]\nurl = 'https://jo:swordfish@example.org/hook'\nsecret_file = '{settings}'\n"
     )
     assert main(["backup", "--out", str(out), "--config", str(settings)]) == 0
@@ -198,23 +198,23 @@ def test_a_backup_is_for_its_owner_only_and_holds_no_secret(
 
 
 def test_a_folder_that_is_not_there_is_named_as_what_is_missing(tmp_path: Path) -> None:
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     SqliteStore(state.store).close()
     with pytest.raises(Refusal, match=r"/none is no folder that this user may write; make it"):
         taken(state, tmp_path / "none" / "backup.tar.gz")
 
 
 def test_a_secret_that_is_written_with_escapes_takes_the_settings_with_it(tmp_path: Path) -> None:
-    from predrain.service.backup.blanked import blanked
-    from predrain.service.settings import load
+    from predrain.service.backup.secret_blanking import blank_secrets
+    from predrain.service.config.settings import load_settings
 
     settings = tmp_path / "predrain.toml"
     settings.write_text('[store]\nurl = "postgresql://predrain:pa55\\u0077ord@db/history"\n')
-    assert blanked(settings.read_text(), load(settings, {})).startswith("# left out")
+    assert blank_secrets(settings.read_text(), load_settings(settings, {})).startswith("# left out")
 
 
 def test_the_commands_say_what_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state, out = StateDir(tmp_path / "state").make(), tmp_path / "backup.tar.gz"
+    state, out = StateDir(tmp_path / "state").ensure_exists(), tmp_path / "backup.tar.gz"
     SqliteStore(state.store).close()
     assert main(["backup", "--out", str(out), "--state", str(state.path)]) == 0
     assert (
@@ -228,7 +228,7 @@ def test_the_commands_say_what_they_did(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     store = SqliteStore(state.store)
     store.add_readings(smart_reading(f"{n}") for n in range(200))
     store.close()
@@ -244,7 +244,7 @@ def test_a_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
     """A small backup."""
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     store = SqliteStore(state.store)
     store.add_readings(smart_reading(f"{n}") for n in range(50))
     store.close()
@@ -255,22 +255,22 @@ def test_nothing_is_restored_over_what_is_there(backup: Path, tmp_path: Path) ->
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "notes.txt").write_text("mine")
     with pytest.raises(StateUnusable, match="is not empty"):
-        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert [one.name for one in (tmp_path / "there").iterdir() if one.name != "lock"] == ["notes.txt"]
 
 
 def test_a_state_in_use_is_not_restored_into(backup: Path, tmp_path: Path) -> None:
     with StateDir(tmp_path / "there"), pytest.raises(StateInUse):
-        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_what_a_killed_restore_left_is_no_state_until_it_is_done_again(backup: Path, tmp_path: Path) -> None:
-    state = StateDir(tmp_path / "there").make()
+    state = StateDir(tmp_path / "there").ensure_exists()
     state.restoring.mkdir()
     (state.restoring / "store.sqlite").write_bytes(b"half")
     with pytest.raises(StateUnusable, match="did not end"):
         state.__enter__()
-    restore(backup, state, BELIEVED, by="me", clock=SetClock())
+    restore_backup(backup, state, BELIEVED, by="me", clock=SetClock())
     with state:
         assert state.store.exists()
 
@@ -294,7 +294,7 @@ def test_a_damaged_backup_leaves_nothing_behind(
 ) -> None:
     backup.write_bytes(damage(backup.read_bytes()))
     with pytest.raises(Refusal, match=why):
-        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]
 
 
@@ -351,7 +351,7 @@ def link(name: str, to: str) -> tarfile.TarInfo:
 def test_no_file_of_a_backup_leads_out_of_the_state(tmp_path: Path, name: str) -> None:
     file = forged(tmp_path / "forged.tar.gz", [(f"state/{name}", b"evil")])
     with pytest.raises(Refusal, match="do not trust it"):
-        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert {one.name for one in tmp_path.iterdir()} == {"forged.tar.gz", "there"}
     assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]
 
@@ -363,35 +363,35 @@ def test_a_link_or_a_file_that_the_manifest_does_not_name_is_refused(tmp_path: P
     ):
         file = forged(tmp_path / "forged.tar.gz", members)
         with pytest.raises(Refusal, match="holds more than it names"):
-            restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+            restore_backup(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_content_that_is_not_what_its_checksum_says_is_refused(tmp_path: Path) -> None:
     kept = [{"name": "roles.json", "size": 4, "sha256": "0" * 64}]
     file = forged(tmp_path / "forged.tar.gz", [("state/roles.json", b"evil")], files=kept)
     with pytest.raises(Refusal, match="not what its checksum says"):
-        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_a_backup_that_would_fill_the_disk_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     kept = [{"name": "store.sqlite", "size": 1 << 60, "sha256": "0" * 64}]
     file = forged(tmp_path / "forged.tar.gz", [("state/store.sqlite", b"")], files=kept)
     with pytest.raises(Refusal, match="make room"):
-        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_a_backup_of_a_newer_predrain_is_refused(tmp_path: Path) -> None:
     file = forged(tmp_path / "forged.tar.gz", [], format=3, files="something else by then")
     with pytest.raises(Refusal, match="has format 3 and this predrain knows 2"):
-        restore(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(file, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
 def test_a_store_of_a_newer_predrain_is_refused_before_it_is_in_place(tmp_path: Path) -> None:
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     SqliteStore(state.store).close()
     with closing(sqlite3.connect(state.store)) as file, file:
         file.execute("UPDATE alembic_version SET version_num = '0099'")
     backup = taken(state, tmp_path / "backup.tar.gz")
     with pytest.raises(Refusal, match="update predrain"):
-        restore(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
+        restore_backup(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
     assert [one.name for one in (tmp_path / "there").iterdir()] == ["lock"]

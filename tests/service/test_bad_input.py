@@ -14,9 +14,9 @@ import pytest
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading
 from predrain.service.cli import main
-from predrain.service.notifications import webhook
+from predrain.service.notifications import webhook_channel
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
-from tests.service.telling.test_channels import Post, a_mail, a_webhook, post_office
+from tests.service.notifications.test_channels import Post, a_mail, a_webhook, post_office
 from tests.service.test_worker import work
 
 
@@ -60,18 +60,18 @@ def silent() -> Iterator[socket.socket]:
 def test_while_a_webhook_hangs_and_mail_is_refused_readings_are_scored_and_the_page_answers(
     place: Place, serve: Serve, silent: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook, "DEADLINE_SECONDS", 120.0)
+    monkeypatch.setattr(webhook_channel, "DEADLINE_SECONDS", 120.0)
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
     with post_office(Post(answer="550 no")) as port:
-        house = place.house(channels=[a_webhook(url), a_mail(port)])
-        house.start()
-        site = serve(house)
-        house.halt("storm", "me")
+        application = place.application(channels=[a_webhook(url), a_mail(port)])
+        application.start()
+        site = serve(application)
+        application.halt("storm", "me")
 
         def tell() -> None:
             for _ in range(5):
                 place.clock.sleep(60)
-                house.step_telling()
+                application.step_telling()
 
         telling = threading.Thread(target=tell)
         telling.start()
@@ -80,51 +80,51 @@ def test_while_a_webhook_hangs_and_mail_is_refused_readings_are_scored_and_the_p
             assert "readings" in site.client.get("/api/v1/status").json()
             now = place.clock.now()
             assert _posted(site, [smart_reading("A", now), smart_reading("B", now)])["accepted"] == 2
-            work(house)
+            work(application)
             assert len(site.client.get("/api/v1/outlooks").json()["items"]) == 2
             assert telling.is_alive(), "the webhook was to hang all the while"
         silent.close()
         telling.join()
-        troubles = " ".join(house.troubles.values())
+        troubles = " ".join(application.troubles.values())
         assert "webhook" in troubles
         assert "550" in troubles
-        shut(house)
+        shut(application)
 
 
 def test_nothing_waits_for_prometheus_whether_it_hangs_up_or_never_comes_again(site: Site) -> None:
-    house = site.house
+    application = site.application
     address = (site.client.base_url.host, site.client.base_url.port)
     for _ in range(20):  # asked, and gone before the answer
         with socket.create_connection(address) as scraper:
             scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     with socket.create_connection(address) as scraper:  # asked, and never read
         scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        house.ingest(week_of("A", pending=400))
-        work(house)
-        (outlook,) = house.store.latest_outlooks().values()
+        application.ingest(week_of("A", pending=400))
+        work(application)
+        (outlook,) = application.store.latest_outlooks().values()
         assert outlook.status is Status.BAD
         assert site.client.get("/healthz").status_code == 200
-    assert house.faults == {}
+    assert application.faults == {}
     assert "predrain_" in site.client.get("/metrics", headers=site.acting).text
 
 
 def test_when_our_own_clock_was_ahead_and_is_set_right_readings_go_on(place: Place, serve: Serve) -> None:
     place.clock.sleep(3 * 3600)
-    house = place.house()
-    house.start()
-    site = serve(house)
+    application = place.application()
+    application.start()
+    site = serve(application)
     assert _posted(site, [smart_reading("A", place.clock.now())])["accepted"] == 1
-    work(house)
+    work(application)
     place.clock.sleep(-3 * 3600)
     assert _posted(site, [smart_reading("A", NOON), smart_reading("B", NOON)])["accepted"] == 2
-    work(house)
-    assert set(house.store.latest_outlooks()) == {"ST4000DM000_A", "ST4000DM000_B"}
+    work(application)
+    assert set(application.store.latest_outlooks()) == {"ST4000DM000_A", "ST4000DM000_B"}
     assert site.client.get("/api/v1/status").status_code == 200
-    shut(house)
+    shut(application)
 
 
 def _posted(site: Site, readings: list[Reading]) -> dict[str, Any]:
-    body = [envelope(site.house, one) for one in readings]
+    body = [envelope(site.application, one) for one in readings]
     answer = site.client.post("/api/v1/readings", json=body, headers=site.acting)
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json()

@@ -13,8 +13,8 @@ import pytest
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Status
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.service.application import House
-from predrain.service.state_directory import StateDir
+from predrain.service.app.application import Application
+from predrain.service.config.state_directory import StateDir
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 
 ODD, FINE = "ODD", "FINE"
@@ -95,21 +95,21 @@ CASES = [
 ]  # fmt: skip
 
 
-def outlooks(house: House, readings: list[Reading]) -> tuple[int, dict[str, Any]]:
-    refused = house.ingest(readings).refused
-    while house.step_worker().taken:
+def outlooks(application: Application, readings: list[Reading]) -> tuple[int, dict[str, Any]]:
+    refused = application.ingest(readings).refused
+    while application.step_worker().taken:
         pass
-    return len(refused), house.store.latest_outlooks()
+    return len(refused), application.store.latest_outlooks()
 
 
 @pytest.mark.parametrize("odd", CASES, ids=lambda odd: odd.name)
 def test_an_odd_drive_is_judged_or_refused_and_the_one_beside_it_is_judged_as_ever(
-    odd: Odd, place: Place, house: House, tmp_path: Path
+    odd: Odd, place: Place, application: Application, tmp_path: Path
 ) -> None:
     mixed = [r for pair in zip(odd.readings, week_of(FINE), strict=False) for r in pair]
     rest = odd.readings[len(week_of(FINE)) :] + week_of(FINE)[len(odd.readings) :]
-    refused, found = outlooks(house, [*mixed, *rest])
-    alone = replace(place, state=StateDir(tmp_path / "alone").make()).house()
+    refused, found = outlooks(application, [*mixed, *rest])
+    alone = replace(place, state=StateDir(tmp_path / "alone").ensure_exists()).application()
     alone.start()
     _, expected = outlooks(alone, week_of(FINE))
     shut(alone)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from predrain.data.reading import Smart
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.state_directory import StateDir
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.config.state_directory import StateDir
 from tests.service.conftest import smart_reading
 from tests.service.test_doctor import Told, light, told
 
@@ -32,7 +32,7 @@ __all__ = ["light", "told"]  # fixtures of this module, too
 def test_hard_disks_of_models_that_are_younger_than_the_public_counts_are_told(
     told: Told, tmp_path: Path, models: tuple[str, ...], state: str | None, says: str
 ) -> None:
-    store = SqliteStore(StateDir(tmp_path / "state").make().store)
+    store = SqliteStore(StateDir(tmp_path / "state").ensure_exists().store)
     for number, model in enumerate(models):
         reading = smart_reading(str(number))
         assert isinstance(reading.seen, Smart)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.data.ids import DeviceId
-from predrain.data.log.memory import MemoryLog
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading, Unreadable
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House
-from predrain.service.fleet import Fleet
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring import worker
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application
+from predrain.service.fleet.fleet import Fleet
+from predrain.service.forecasting import worker
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 from tests.service.test_worker import stored, work
 
@@ -47,19 +48,21 @@ def days_of(serial: str, pending: Sequence[int], fails: Sequence[bool]) -> list[
     return readings
 
 
-def started(store: SqliteStore, forecaster: BundledForecaster) -> Worker:
+def started(store: SqliteStore, forecaster: BundledForecaster) -> ScoringWorker:
     clock, log = SetClock(), MemoryLog()
-    made = Worker(log, store, clock, forecaster, Fleet(store), Announcements(), Sender("test", clock))
+    made = ScoringWorker(
+        log, store, clock, forecaster, Fleet(store), Announcements(), RecordSender("test", clock)
+    )
     made.rebuild()
     return made
 
 
-def told(made: Worker, forecaster: BundledForecaster) -> list[Outlook]:
+def told(made: ScoringWorker, forecaster: BundledForecaster) -> list[Outlook]:
     """What it would say of every device, now and after one more reading."""
-    states = made._states
-    now = forecaster.outlooks(list(states.values()), NOON, {})
+    states = dict(sorted(made._states.items()))
+    now = forecaster.compute_outlooks(list(states.values()), NOON, {})
     more = [forecaster.fold(s, [smart_reading(d.split("_")[1], NOON + HOUR)]) for d, s in states.items()]
-    return [*now, *forecaster.outlooks(more, NOON + HOUR, {})]
+    return [*now, *forecaster.compute_outlooks(more, NOON + HOUR, {})]
 
 
 @pytest.mark.slow
@@ -101,21 +104,21 @@ class Counting:
         return self.real.fold(state, readings)  # type: ignore[arg-type]
 
 
-def restarted(place: Place) -> tuple[House, int]:
+def restarted(place: Place) -> tuple[Application, int]:
     """A house that was started on what there is, and how many readings that took."""
     counting = Counting(place.forecaster)
-    house = replace(place, forecaster=counting).house()  # type: ignore[arg-type]
-    house.start()
-    return house, counting.folded
+    application = replace(place, forecaster=counting).application()  # type: ignore[arg-type]
+    application.start()
+    return application, counting.folded
 
 
 def lived(place: Place, days: int = 30) -> list[Reading]:
-    house = place.house()
-    house.start()
+    application = place.application()
+    application.start()
     readings = [smart_reading("A", NOON - timedelta(days=day)) for day in range(days, 0, -1)]
-    house.ingest(readings)
-    work(house)
-    shut(house)
+    application.ingest(readings)
+    work(application)
+    shut(application)
     return readings
 
 
@@ -138,11 +141,11 @@ def test_a_checkpoint_that_cannot_be_used_makes_the_history_be_read(place: Place
     assert good is not None
     store.save_checkpoints([replace(good, state=packed)])
     store.close()
-    house, folded = restarted(place)
+    application, folded = restarted(place)
     assert folded == len(readings)
-    healed = house.store.checkpoints([device]).get(device)
+    healed = application.store.checkpoints([device]).get(device)
     assert healed == good
-    shut(house)
+    shut(application)
 
 
 def test_a_checkpoint_of_another_layout_is_not_looked_into(place: Place) -> None:
@@ -152,9 +155,9 @@ def test_a_checkpoint_of_another_layout_is_not_looked_into(place: Place) -> None
     assert good is not None
     store.save_checkpoints([replace(good, layout="predrain of long ago")])
     store.close()
-    house, folded = restarted(place)
+    application, folded = restarted(place)
     assert folded == len(readings)
-    shut(house)
+    shut(application)
 
 
 def test_a_start_that_is_killed_goes_on_where_it_had_come_to(
@@ -163,36 +166,36 @@ def test_a_start_that_is_killed_goes_on_where_it_had_come_to(
     store = SqliteStore(place.state.store)
     store.add_readings(r for serial in "ABCDEF" for r in days_of(serial, [0] * 15, [False] * 15))
     seen: list[DeviceId] = []
-    real = SqliteStore.readings
+    real = BundledForecaster.fold
 
-    def deadly(self: SqliteStore, device: DeviceId, since: datetime | None = None) -> tuple[Reading, ...]:
-        seen.append(device)
+    def deadly(self: BundledForecaster, state: Any, readings: Sequence[Reading]) -> Any:
+        seen.append(readings[0].device)
         if len(seen) == 4:
             raise KeyboardInterrupt
-        return real(self, device, since)
+        return real(self, state, readings)
 
-    monkeypatch.setattr(SqliteStore, "readings", deadly)
+    monkeypatch.setattr(BundledForecaster, "fold", deadly)
     with pytest.raises(KeyboardInterrupt):
         started(store, place.forecaster)
     store.close()
-    monkeypatch.setattr(SqliteStore, "readings", real)
-    house, folded = restarted(place)
+    monkeypatch.setattr(BundledForecaster, "fold", real)
+    application, folded = restarted(place)
     assert folded == (6 - 2) * 15
-    shut(house)
+    shut(application)
 
 
 def test_a_late_reading_is_in_the_next_start_whatever_the_checkpoint_had(place: Place) -> None:
     lived(place)
-    house = place.house()
-    house.start()
-    house.ingest([smart_reading("A", NOON - 40 * HOUR, pending=9)])
-    work(house)
+    application = place.application()
+    application.start()
+    application.ingest([smart_reading("A", NOON - 40 * HOUR, pending=9)])
+    work(application)
     want, before = (
-        stored(house),
-        house.store.checkpoints([DeviceId("ST4000DM000_A")]).get(DeviceId("ST4000DM000_A")),
+        stored(application),
+        application.store.checkpoints([DeviceId("ST4000DM000_A")]).get(DeviceId("ST4000DM000_A")),
     )
     assert before is None
-    shut(house)
+    shut(application)
     again, folded = restarted(place)
     assert folded == 31
     again.ingest([smart_reading("A")])
@@ -208,7 +211,7 @@ def test_a_device_whose_history_was_dropped_is_remembered_by_its_last_reading(pl
     store.add_readings(week_of("A"))
     store.prune(history=NOON + HOUR)
     store.close()
-    house, folded = restarted(place)
+    application, folded = restarted(place)
     assert folded == 1
-    assert house.family_survival(DeviceId("ST4000DM000_A")) is not None
-    shut(house)
+    assert application.family_survival(DeviceId("ST4000DM000_A")) is not None
+    shut(application)

@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.lease_owner import parse_owner, write_owner
-from predrain.data.store.port import AUDIT
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import AUDIT
 from predrain.service.cli import main
-from predrain.service.cli.person import name_account, name_typist
-from predrain.service.process_identity import has_ended, name_this_process
+from predrain.service.runtime.process_identity import has_ended, name_this_process
+from predrain.service.terminal.person import name_account, name_typist
 from tests.service.cluster_played import shared
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +56,7 @@ class Operator:
         key.chmod(0o600)
         self.settings.write_text(
             f'[ceph]\nconf = "{conf}"\npython = [{words}]\nlease_seconds = 300\nsigning_key = "{key}"\n'
-            "[policy]\ntick_seconds = 1\nstatistics_seconds = 1\n"
+            "[policy]\ntick_seconds = 1\nmgr_stats_period_seconds = 1\n"
         )
 
     def words(self, *said: str, state: str = "state") -> list[str]:
@@ -86,7 +86,7 @@ class Operator:
 def operator(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Operator]:
-    monkeypatch.setattr("predrain.service.cli.watching.PATIENCE_SECONDS", 3.0)
+    monkeypatch.setattr("predrain.service.cli.drain_progress.PATIENCE_SECONDS", 3.0)
     monkeypatch.setenv("COLUMNS", "250")
     made = Operator(tmp_path, capsys)
     yield made
@@ -114,7 +114,7 @@ def test_without_a_controller_a_command_says_that_nothing_happens_and_how_to_sta
     (drain,) = operator.drains()
     assert (drain["state"], drain["acting"]["place"]) == ("approved", "nowhere")
     assert drain["requester"] == {"surface": "command line", "person": f"{name_typist()}, key signing_key"}
-    assert drain["asked_by"] == f"{name_typist()}, key signing_key (command line)"
+    assert drain["requested_by"] == f"{name_typist()}, key signing_key (command line)"
     code, said, _ = operator.run("drain", "cancel", drain["id"])
     assert (code, said) == (3, f"{drain['id']}: cancelling\n")
 
@@ -203,7 +203,7 @@ def test_commands_of_another_terminal_reach_the_waiting_command_on_its_state_and
         assert (code, told, why) == (0, f"{drain['id']}: {said}\n", "")
         assert first.poll() is None
     shown = json.loads(operator.run("drain", "explain", TARGET, "--lines", "50", "--json")[1])
-    asked = {line["decided"]: line["caller"] for line in shown["journal"] if line["caller"] != "controller"}
+    asked = {line["decision"]: line["caller"] for line in shown["journal"] if line["caller"] != "controller"}
     here = f"{name_typist()} (command line)"
     assert (asked["pause"], asked["resume"], asked["cancel"]) == (here, here, here)
 
@@ -226,7 +226,7 @@ def test_commands_on_another_state_hand_their_request_to_the_waiting_command_and
     assert re.search(rf"{TARGET}: accepted after \d+\.\d s", why)
     assert operator.seen()["lock"]["by"] == holder
     shown = json.loads(operator.run("drain", "explain", TARGET, "--lines", "50", "--json")[1])
-    (asker,) = [line["caller"] for line in shown["journal"] if line["decided"] == "pause"]
+    (asker,) = [line["caller"] for line in shown["journal"] if line["decision"] == "pause"]
     assert asker == f"{name_typist()}, key signing_key (command line)"
 
 
@@ -234,7 +234,7 @@ def test_commands_on_another_state_hand_their_request_to_the_waiting_command_and
 def test_who_waits_through_a_command_that_ends_is_told_how_to_go_on(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.cli.watching.PATIENCE_SECONDS", LONG)
+    monkeypatch.setattr("predrain.service.cli.drain_progress.PATIENCE_SECONDS", LONG)
     first = operator.begin("drain", "apply", TARGET, "--yes", "--wait")
     until(lambda: (operator.folder / "state" / "url").exists(), "it answers")
     until(lambda: bool(operator.drains()), "it has a drain")
@@ -261,7 +261,10 @@ def test_a_command_waits_for_another_short_command_on_its_state(operator: Operat
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[str]]:
     """A process that names itself as a controller would, then waits."""
-    said = "from predrain.service.process_identity import name_this_process as n; print(n(), flush=True); input()"
+    said = (
+        "from predrain.service.runtime.process_identity import name_this_process as n; "
+        "print(n(), flush=True); input()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", said], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

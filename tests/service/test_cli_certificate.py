@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from predrain.service.access.tokens import load_admin_tokens
 from predrain.service.cli import main
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import gather
-from tests.service.telling.test_channels import Hook, receiver
+from predrain.service.config.state_directory import StateDir
+from tests.service.notifications.test_channels import Hook, receiver
 
 
 def test_a_command_without_the_services_settings_is_told_that_its_certificate_is_not_trusted(
@@ -20,7 +20,7 @@ def test_a_command_without_the_services_settings_is_told_that_its_certificate_is
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     with receiver(Hook(), tls) as port, StateDir(tmp_path) as state:
-        gather(state.token)
+        load_admin_tokens(state.token)
         state.say_url(f"https://127.0.0.1:{port}")
         assert main(["causes", "--state", str(tmp_path)]) == 1
     told = capsys.readouterr().err

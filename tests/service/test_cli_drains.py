@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from predrain.actions.core.messages import WORDS, describe_state
+from predrain.actions.core.messages import INTENT_TEXTS, describe_state
 from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import OsdId
+from predrain.service.access.requester import Requester, RequestSurface, parse_requester
 from predrain.service.cli import main
-from predrain.service.requester import Requester, Surface, parse_requester
 from tests.service.conftest import Place, Site, week_of
 from tests.service.test_drains import World, proposed, site, world  # noqa: F401
 from tests.service.test_worker import work
@@ -35,13 +35,13 @@ def test_the_command_line_approves_the_plan_that_it_showed_and_no_other(
     place: Place,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    drain = world.house.store.drain(proposed(site)["id"])
+    drain = world.application.store.drain(proposed(site)["id"])
     assert drain is not None
     assert drain.plan is not None
     here = ["--state", str(place.state.path)]
     seen = explained(site, place, drain.id, capsys)
     fewer = replace(drain.plan, moves=drain.plan.moves[: len(drain.plan.moves) // 2])
-    world.house.store.save_drain(replace(drain, plan=fewer, revision=drain.revision + 1))
+    world.application.store.save_drain(replace(drain, plan=fewer, revision=drain.revision + 1))
     assert main([*seen, *here]) == 1
     assert "Nothing was started" in capsys.readouterr().err
     assert main([*explained(site, place, drain.id, capsys), *here]) == 0
@@ -71,7 +71,7 @@ def test_who_asks_for_drains_reads_one_line_for_each_with_what_was_asked_of_whom
     place.state.url.write_text(url)
     here = ["--state", str(place.state.path)]
     assert main(["drain", "apply", "osd.0", "osd.999", "--intent", "remove", "--yes", *here]) == 3
-    (drain,) = world.house.store.drains()
+    (drain,) = world.application.store.drains()
     told = _list_said(capsys.readouterr().err)
     asked = f"predrain: asked the service at {url}"
     assert told[0] == f"{asked}: drain osd.0 for removal with approval; accepted as {drain.id}"
@@ -90,7 +90,7 @@ def test_a_program_reads_what_was_asked_and_whether_it_was_accepted_as_an_object
     place.state.url.write_text(url)
     here = ["--json", "--state", str(place.state.path)]
     assert main(["drain", "apply", "osd.0", "osd.999", *here]) == 3
-    (drain,) = world.house.store.drains()
+    (drain,) = world.application.store.drains()
     said = json.loads(capsys.readouterr().out)
     assert (said[0]["id"], said[0]["state"]) == (drain.id, "proposed")
     of = f"the service at {url}"
@@ -98,7 +98,7 @@ def test_a_program_reads_what_was_asked_and_whether_it_was_accepted_as_an_object
     assert said[0]["request"] == accepted
     assert (said[1]["request"]["accepted"], said[1]["request"]["drain"]) == (False, None)
     assert "'osd.999' is neither" in said[1]["request"]["refused"]
-    assert main(["drain", "done", drain.id, *here]) == 1
+    assert main(["drain", "hand-over", drain.id, *here]) == 1
     said = json.loads(capsys.readouterr().out)
     assert (said["request"]["asked"], said["request"]["accepted"]) == (f"hand over {drain.id}", False)
 
@@ -111,17 +111,17 @@ def test_who_says_that_a_disk_may_be_pulled_reads_of_whom_it_was_asked_and_what_
 ) -> None:
     url = str(site.client.base_url)
     place.state.url.write_text(url)
-    drain = world.house.store.drain(proposed(site)["id"])
+    drain = world.application.store.drain(proposed(site)["id"])
     assert drain is not None
     here = ["--state", str(place.state.path)]
     asked = f"predrain: asked the service at {url}: hand over osd.0"
-    assert main(["drain", "done", "osd.0", *here]) == 1
+    assert main(["drain", "hand-over", "osd.0", *here]) == 1
     (refused,) = _list_said(capsys.readouterr().err)
     assert refused.startswith(f"{asked}; refused: ")
     assert refused.endswith(f" The drain is {drain.id}.")
     fill = replace(drain, state=DrainState.VERIFIED, intent=Intent.FILL, revision=drain.revision + 1)
-    world.house.store.save_drain(fill)
-    assert main(["drain", "done", "osd.0", *here]) == 0
+    world.application.store.save_drain(fill)
+    assert main(["drain", "hand-over", "osd.0", *here]) == 0
     assert _list_said(capsys.readouterr().err) == [f"{asked}; accepted as {drain.id}"]
 
 
@@ -138,11 +138,11 @@ def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command, passing = import_module("predrain.service.cli.watching"), lambda _: world.tick()
+    command, passing = import_module("predrain.service.cli.drain_progress"), lambda _: world.tick()
     monkeypatch.setattr(command, "PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=time.monotonic, sleep=passing))
     place.state.url.write_text(str(site.client.base_url))
-    assert main(["halt", "--why", "maintenance", "--state", str(place.state.path)]) == 0
+    assert main(["halt", "--reason", "maintenance", "--state", str(place.state.path)]) == 0
     assert main(["drain", "apply", "osd.0", "--yes", "--wait", "--state", str(place.state.path)]) == 3
     _, accepted, waited = capsys.readouterr().err.partition("; accepted as ")
     assert accepted
@@ -168,17 +168,17 @@ def test_failed_reads_of_the_disk_and_lost_copies_stand_in_the_drains_picture(
     place: Place,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    drain = world.house.store.drain(proposed(site)["id"])
+    drain = world.application.store.drain(proposed(site)["id"])
     assert drain is not None
     said = "Ceph says OSD_TOO_MANY_REPAIRS: osd.0 had 12 reads repaired."
-    view = world.house.fleet.view
+    view = world.application.fleet.view
     assert view is not None
-    world.house.fleet.look(replace(view, read_errors={OsdId(0): (said,)}))
-    (reading, *_) = week_of("A", world.house.clock.now())
-    world.house.ingest([replace(reading, taken_at=world.house.clock.now(), kernel_errors=4)])
-    work(world.house)
+    world.application.fleet.update_view(replace(view, read_errors={OsdId(0): (said,)}))
+    (reading, *_) = week_of("A", world.application.clock.now())
+    world.application.ingest([replace(reading, taken_at=world.application.clock.now(), kernel_errors=4)])
+    work(world.application)
     progress = replace(drain.progress, moved_pgs=0, lost_pgs=2)
-    world.house.store.save_drain(replace(drain, progress=progress, revision=drain.revision + 1))
+    world.application.store.save_drain(replace(drain, progress=progress, revision=drain.revision + 1))
     place.state.url.write_text(str(site.client.base_url))
     assert main(["drain", "explain", drain.id, "--state", str(place.state.path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -189,11 +189,11 @@ def test_failed_reads_of_the_disk_and_lost_copies_stand_in_the_drains_picture(
 
 def test_every_name_of_a_requester_is_read_back_as_the_surface_and_person_that_it_was_made_of() -> None:
     for one in (
-        Requester(Surface.AUTOMATIC),
-        Requester(Surface.PAGE),
-        Requester(Surface.PAGE, "ada"),
-        Requester(Surface.COMMAND_LINE, "root"),
-        Requester(Surface.TOKEN, "grafana"),
+        Requester(RequestSurface.AUTOMATIC),
+        Requester(RequestSurface.PAGE),
+        Requester(RequestSurface.PAGE, "ada"),
+        Requester(RequestSurface.COMMAND_LINE, "root"),
+        Requester(RequestSurface.TOKEN, "grafana"),
     ):
         assert parse_requester(one.name) == one
 
@@ -202,7 +202,7 @@ def test_a_fill_is_told_in_its_own_words_from_its_state_to_its_end() -> None:
     assert describe_state(DrainState.DRAINING, Intent.FILL) == "filling"
     assert describe_state(DrainState.DRAINED, Intent.FILL) == "filled"
     assert describe_state(DrainState.HANDED_OVER, Intent.REPLACE) == "handed over"
-    assert all("elsewhere" not in WORDS[intent].counted for intent in (Intent.FILL, Intent.QUARANTINE))
+    assert all("elsewhere" not in INTENT_TEXTS[intent].counted for intent in (Intent.FILL, Intent.QUARANTINE))
 
 
 @pytest.mark.slow
@@ -213,15 +213,15 @@ def test_output_that_is_no_terminal_has_each_line_of_progress_whole_and_who_aske
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command, passing = import_module("predrain.service.cli.watching"), lambda _: world.tick()
+    command, passing = import_module("predrain.service.cli.drain_progress"), lambda _: world.tick()
     monkeypatch.setattr(command, "PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=time.monotonic, sleep=passing))
     place.state.url.write_text(str(site.client.base_url))
     here = ["--state", str(place.state.path)]
-    assert main(["halt", "--why", "maintenance", *here]) == 0
+    assert main(["halt", "--reason", "maintenance", *here]) == 0
     assert main(["drain", "apply", "osd.0", "--yes", "--wait", *here]) == 3
     assert "…" not in capsys.readouterr().err
-    (drain,) = world.house.store.drains()
+    (drain,) = world.application.store.drains()
     assert main(["drain", "explain", drain.id, *here]) == 0
     first = " ".join(capsys.readouterr().out.partition(" of ")[0].split())
     assert first.count(drain.asked_by) == 1

@@ -6,11 +6,11 @@ import pytest
 
 from predrain.actions.core.messages import describe_state
 from predrain.data.drain import DrainState, Intent
+from predrain.service.access.requester import PERSON_HEADER
 from predrain.service.cli import main
-from predrain.service.cli.client import Client, RestReply
-from predrain.service.cli.naming import NoOpenDrain, SeveralDrains, choose_drain
-from predrain.service.cli.person import name_typist
-from predrain.service.requester import PERSON_HEADER
+from predrain.service.cli.drain_names import NoOpenDrain, SeveralDrains, choose_drain
+from predrain.service.terminal.person import name_typist
+from predrain.service.terminal.service_connection import CliClient, RestReply
 from tests.service.conftest import Place
 from tests.service.test_drains import Site, World, proposed, site, wish, world  # noqa: F401
 
@@ -63,7 +63,7 @@ def test_commands_take_the_osd_and_the_journal_names_the_person_who_typed(
     assert f"{drain} is paused, no longer proposed" in capsys.readouterr().err
     assert main(["drain", "resume", *here]) == 0
     assert main(["drain", "reject", *here]) == 0
-    kept = world.house.store.drain(drain)
+    kept = world.application.store.drain(drain)
     assert kept is not None
     who = f"{name_typist()} (command line)"
     assert (kept.state, kept.cancelled_by, kept.ended_why) == (DrainState.CANCELLED, who, f"reject by {who}")
@@ -75,14 +75,14 @@ def test_a_drain_that_is_approved_while_another_person_rejects_it_goes_on_and_th
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    drain, reject = proposed(site), Client.post
+    drain, reject = proposed(site), CliClient.post
     place.state.url.write_text(str(site.client.base_url))
 
-    def approve_first(client: Client, path: str) -> RestReply:
+    def approve_first(client: CliClient, path: str, body: object = None) -> RestReply:
         assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
-        return reject(client, path)
+        return reject(client, path, body)
 
-    monkeypatch.setattr(Client, "post", approve_first)
+    monkeypatch.setattr(CliClient, "post", approve_first)
     assert main(["drain", "reject", "osd.0", "--state", str(place.state.path)]) == 1
     told = capsys.readouterr()
     assert told.out == ""
@@ -91,12 +91,12 @@ def test_a_drain_that_is_approved_while_another_person_rejects_it_goes_on_and_th
     shown = site.client.get(f"/api/v1/drains/{drain['id']}").json()
     assert shown["state"] == "approved"
     lines = site.client.get(f"/api/v1/drains/{drain['id']}/journal").json()["items"]
-    assert [line["decided"] for line in lines] == ["propose", "approve"]
+    assert [line["decision"] for line in lines] == ["propose", "approve"]
 
 
 def test_only_the_token_of_the_services_own_file_names_a_person(site: Site) -> None:  # noqa: F811
     said = {PERSON_HEADER: "ada%20on%20stor%2D1"}
-    halting = {"url": "/api/v1/halt", "json": {"why": "maintenance"}}
+    halting = {"url": "/api/v1/halt", "json": {"reason": "maintenance"}}
     assert site.client.post(**halting, headers={**site.ingesting, **said}).status_code == 403
     assert site.client.post(**halting, headers={**site.acting, **said}).status_code == 200
     lines = site.client.get("/api/v1/audit", headers=site.acting).json()["items"]
@@ -108,7 +108,7 @@ def test_a_name_of_nothing_that_can_be_read_leaves_the_name_of_the_token_or_is_m
     site: Site,  # noqa: F811
     said: str,
 ) -> None:
-    site.client.post("/api/v1/halt", json={"why": "x"}, headers={**site.acting, PERSON_HEADER: said})
+    site.client.post("/api/v1/halt", json={"reason": "x"}, headers={**site.acting, PERSON_HEADER: said})
     (line,) = site.client.get("/api/v1/audit", headers=site.acting).json()["items"]
     assert line["caller"].isprintable()
     assert line["caller"].strip()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from predrain.service.client import Predrain, ServiceProblem
-from predrain.service.client.shapes import WholeDrain
+from predrain.service.client.contract import WholeDrainBody
 from tests.service.conftest import Site
-from tests.service.test_drain_ways import (  # noqa: F401  (houses over a cluster)
+from tests.service.test_drain_ways import (  # noqa: F401  (applications over a cluster)
     World,
     actor,
     closed,
@@ -31,32 +31,32 @@ def client(site: Site) -> Predrain:  # noqa: F811
 
 
 @pytest.fixture
-def stuck(world: World, site: Site, client: Predrain) -> WholeDrain:  # noqa: F811
+def stuck(world: World, site: Site, client: Predrain) -> WholeDrainBody:  # noqa: F811
     """A cancel whose data has no room to go back."""
     return client.drain(stuck_cancel(world, site)["id"])
 
 
-def test_a_stuck_cancel_shows_a_program_its_ways_out(client: Predrain, stuck: WholeDrain) -> None:
+def test_a_stuck_cancel_shows_a_program_its_ways_out(client: Predrain, stuck: WholeDrainBody) -> None:
     ways = ["make_room", "stay_drained", "give_up_cancel"]
     assert [one.way for one in stuck.ways_out] == ways
     assert [one.way for one in next(client.drains()).ways_out] == ways
     assert "on osd.0" in stuck.ways_out[0].sentence
 
 
-def test_a_program_takes_a_cancel_back(client: Predrain, stuck: WholeDrain) -> None:
+def test_a_program_takes_a_cancel_back(client: Predrain, stuck: WholeDrainBody) -> None:
     assert client.stay_drained(stuck).state == "preparing"
     assert client.drain(stuck.id).ways_out == []
 
 
-def test_a_program_gives_a_cancel_up(client: Predrain, stuck: WholeDrain, world: World) -> None:  # noqa: F811
+def test_a_program_gives_a_cancel_up(client: Predrain, stuck: WholeDrainBody, world: World) -> None:  # noqa: F811
     assert client.give_up_cancel(stuck).state == "cancelling"
     world.tick(5)
     ended = client.drain(stuck.id)
     assert ended.state == "cancelled"
-    assert "given up by" in ended.ended_why
+    assert "given up by" in ended.end_reason
 
 
-def test_a_program_that_may_only_act_does_not_give_a_cancel_up(stuck: WholeDrain, site: Site) -> None:  # noqa: F811
+def test_a_program_that_may_only_act_does_not_give_a_cancel_up(stuck: WholeDrainBody, site: Site) -> None:  # noqa: F811
     token = actor(site)["Authorization"].removeprefix("Bearer ")
     with pytest.raises(ServiceProblem) as refused:
         client_of(site, token).give_up_cancel(stuck)
@@ -64,7 +64,7 @@ def test_a_program_that_may_only_act_does_not_give_a_cancel_up(stuck: WholeDrain
 
 
 def test_a_way_out_that_is_not_open_is_a_problem_with_the_services_sentence(
-    client: Predrain, stuck: WholeDrain
+    client: Predrain, stuck: WholeDrainBody
 ) -> None:
     with pytest.raises(ServiceProblem, match="cannot take 'choose other targets'") as refused:
         client.choose_other_targets(stuck)

@@ -10,13 +10,14 @@ from types import SimpleNamespace
 import httpx2
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable
-from predrain.actions.cluster.rados import NotConnected
-from predrain.actions.cluster.view import ClusterView
-from predrain.data.drain import Drain, DrainState, Intent
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.rados_connection import NotConnected
+from predrain.data.drain import Drain, DrainState
 from predrain.service.cli import main
-from predrain.service.cli.waiting import WAIT_SECONDS
+from predrain.service.terminal.waiting import WAIT_SECONDS
 from tests.service.conftest import Place, Serve, Site
+from tests.service.person_requests import propose_drain
 from tests.service.test_drains import World, made
 
 
@@ -26,7 +27,7 @@ def begun_anew(place: Place) -> Iterator[tuple[World, Drain]]:
     before = made(place)
     world = next(before)
     world.tick(5)
-    drain = world.house.propose("osd.0", "test", "noisy", Intent.REPLACE)
+    drain = propose_drain(world.application, "osd.0", "test")
     next(before, None)
     again = made(place)
     world = next(again)
@@ -65,7 +66,7 @@ def at_the_command_line(
 ) -> tuple[int, Waiter]:
     waiter = Waiter(then)
     played = SimpleNamespace(monotonic=waiter.monotonic, sleep=waiter.sleep)
-    monkeypatch.setattr("predrain.service.cli.waiting.time", played)
+    monkeypatch.setattr("predrain.service.terminal.waiting.time", played)
     place.state.url.write_text(str(site.client.base_url))
     return main([*words, "--state", str(place.state.path)]), waiter
 
@@ -75,13 +76,13 @@ def test_a_request_before_the_first_look_is_told_when_to_ask_again_and_is_then_c
     new: tuple[World, Drain], serve: Serve, verb: str
 ) -> None:
     world, drain = new
-    site = serve(world.house)
+    site = serve(world.application)
     shown = site.client.get(f"/api/v1/drains/{drain.id}").json()
     headers = {"If-Match": shown["etag"], "Idempotency-Key": "one request"}
     answer = asked(site, drain, verb, **headers)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3"), answer.text
     assert answer.json()["waits_for"] == "cluster"
-    assert world.house.store.drain(drain.id) == drain
+    assert world.application.store.drain(drain.id) == drain
     world.reach.reachable = True
     answer = asked(site, drain, verb, **headers)
     assert answer.status_code == 200, answer.text
@@ -91,7 +92,7 @@ def test_a_request_before_the_first_look_is_told_when_to_ask_again_and_is_then_c
 def test_a_drain_that_is_asked_for_or_planned_before_the_first_look_waits_as_well(
     new: tuple[World, Drain], serve: Serve
 ) -> None:
-    site = serve(new[0].house)
+    site = serve(new[0].application)
     proposed = site.client.post("/api/v1/drains", json={"target": "osd.1"}, headers=site.acting)
     planned = site.client.get("/api/v1/plan?target=osd.1", headers=site.acting)
     for answer in (proposed, planned):
@@ -102,7 +103,7 @@ def test_what_waiting_does_not_cure_names_no_time_to_ask_again(
     new: tuple[World, Drain], serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, drain = new
-    site = serve(world.house)
+    site = serve(world.application)
 
     def refused() -> ClusterView:
         raise NotConnected("the cluster does not accept the key")
@@ -125,14 +126,14 @@ def test_a_command_waits_until_the_cluster_has_answered_and_says_so(
     def answers() -> None:
         world.reach.reachable = True
 
-    site = serve(world.house)
+    site = serve(world.application)
     code, waiter = at_the_command_line(place, site, monkeypatch, answers, "drain", "reject", drain.id)
     printed = capsys.readouterr()
     assert (code, waiter.now) == (0, 3.0), printed.err
     assert "no answer in 10 s" in printed.err
     assert f"Waiting up to {WAIT_SECONDS:.0f} s for its answer." in printed.err
     assert "the cluster answered after 3.0 s" in printed.err
-    rejected = world.house.store.drain(drain.id)
+    rejected = world.application.store.drain(drain.id)
     assert rejected is not None
     assert rejected.state is DrainState.CANCELLED
 
@@ -145,36 +146,37 @@ def test_a_command_gives_up_after_a_bounded_time_with_the_services_own_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, drain = new
-    site = serve(world.house)
+    site = serve(world.application)
     code, waiter = at_the_command_line(place, site, monkeypatch, lambda: None, "drain", "pause", drain.id)
     told = capsys.readouterr().err
     assert (code, waiter.now) == (1, WAIT_SECONDS)
     assert told.count("for the cluster's answer") == 4
     assert "nothing was changed, try again." in told.splitlines()[-1]
-    assert world.house.store.drain(drain.id) == drain
+    assert world.application.store.drain(drain.id) == drain
 
 
 def test_a_command_that_is_a_service_of_its_own_waits_for_the_first_look(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from predrain.service.cli.connect import look_at_cluster
-    from predrain.service.drains.drain_requests import NotSeen
+    from predrain.actions.cluster.cluster_port import ClusterNotReadYet
+    from predrain.service.cli.cluster_connection import look_at_cluster
 
     waiter = Waiter(lambda: None)
     monkeypatch.setattr(
-        "predrain.service.cli.waiting.time", SimpleNamespace(monotonic=waiter.monotonic, sleep=waiter.sleep)
+        "predrain.service.terminal.waiting.time",
+        SimpleNamespace(monotonic=waiter.monotonic, sleep=waiter.sleep),
     )
     faults: list[Exception] = [ClusterUnreachable("no mgr"), ClusterUnreachable("no mgr")]
 
     def look() -> None:
         if faults:
             fault = faults.pop()
-            raise NotSeen(f"The cluster does not answer: {fault}") from fault
+            raise ClusterNotReadYet(f"The cluster does not answer: {fault}") from fault
 
     look_at_cluster(look)
     assert (waiter.now, faults) == (6.0, [])
     assert "The cluster does not answer: no mgr" in capsys.readouterr().err
     faults.append(NotConnected("no key"))
-    with pytest.raises(NotSeen, match="no key"):
+    with pytest.raises(ClusterNotReadYet, match="no key"):
         look_at_cluster(look)
     assert waiter.now == 6.0

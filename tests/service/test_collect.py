@@ -19,33 +19,32 @@ from typing import Any
 
 import pytest
 
-from predrain.collector.delivery import Spool, look
+from predrain.collector.delivery import Spool, read_spool_status
 from predrain.collector.latency import LatencyWatch, SocketsUnreadable
 from predrain.collector.osd_devices import VolumeTags, seat_map
 from predrain.data.clock import SystemClock
-from predrain.data.ids import HostName, OsdId
-from predrain.data.log.port import Topic
-from predrain.data.reading import Reading, Role, Seat
-from predrain.data.wire import decode
-from predrain.data.wire.bodies import READING
-from predrain.service.application import House
-from predrain.service.collector_process import Host
-from predrain.service.settings import Settings
-from predrain.service.tables import collector as tables
-from predrain.service.tables import kafka as service_kafka
-from predrain.service.tables.collector import (
+from predrain.data.ids import ClusterId, HostName, OsdId, OsdKey
+from predrain.data.log.log_port import Topic
+from predrain.data.reading import OsdDevice, Reading, Role
+from predrain.data.wire import decode_envelope
+from predrain.data.wire.wire_bodies import READING
+from predrain.service.app.application import Application
+from predrain.service.config import collector_table, kafka_table
+from predrain.service.config.collector_table import (
     OF_THE_SERVICE,
     TABLES,
     BadCollectorSettings,
     CollectorKafkaTable,
-    load,
+    load_collector_settings,
 )
+from predrain.service.config.settings import Settings
+from predrain.service.processes.collector_process import CollectorHost
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
-from tests.collector.seats.fake_host import FakeHost
+from tests.collector.osd_devices.fake_host import FakeHost
 from tests.service.conftest import INGEST_TOKEN, Place, Serve, SetClock, Site, shut
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = ROOT / "tests/collector/seats/samples"
+SAMPLES = ROOT / "tests/collector/osd_devices/samples"
 PREDRAIN = (sys.executable, "-c", "from predrain.service.cli import run; run()")
 
 
@@ -71,7 +70,7 @@ class Rig:
         token.chmod(0o600)
         keys: dict[str, Any] = {
             "url": url, "token_file": str(token), "smartctl": self.fake.program, "host": "stor-01",
-            "smartctl_seconds": 5, "parallel": 8, "round_minutes": 1, **collector,
+            "smartctl_timeout_seconds": 5, "parallel": 8, "reading_interval_minutes": 1, **collector,
         }  # fmt: skip
         lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
         file = self.folder / "predrain.toml"
@@ -115,17 +114,17 @@ def rig(tmp_path: Path) -> Rig:
 @pytest.fixture
 def begin(place: Place, serve: Serve) -> Iterator[Callable[[], Site]]:
     """Starts a service whose clock is this machine's, as the drives' is."""
-    houses: list[House] = []
+    applications: list[Application] = []
 
     def beginning() -> Site:
-        house = replace(place, clock=SetClock(datetime.now(UTC))).house()
-        house.start()
-        houses.append(house)
-        return serve(house)
+        application = replace(place, clock=SetClock(datetime.now(UTC))).application()
+        application.start()
+        applications.append(application)
+        return serve(application)
 
     yield beginning
-    for house in houses:
-        shut(house)
+    for application in applications:
+        shut(application)
 
 
 @pytest.mark.slow
@@ -201,10 +200,10 @@ def test_every_disk_reaches_the_service(rig: Rig, begin: Callable[[], Site]) -> 
     site = begin()
     rig.configure(str(site.client.base_url), metrics_file=str(rig.folder / "predrain.prom"))
     with rig.collecting() as process:
-        once_true(lambda: site.house.counts["accepted"] >= 22)
+        once_true(lambda: site.application.counts["accepted"] >= 22)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
-    told = look(rig.spool)
+    told = read_spool_status(rig.spool)
     assert told is not None
     assert (told.readings, told.lost_readings, told.refused) == (0, 0, 0)
     assert "predrain_collector_disks 22" in (rig.folder / "predrain.prom").read_text()
@@ -215,32 +214,32 @@ def test_what_was_read_while_the_service_was_away_reaches_it_after_a_kill_and_a_
     rig: Rig, begin: Callable[[], Site]
 ) -> None:
     with rig.collecting() as process:
-        once_true(lambda: (told := look(rig.spool)) is not None and told.readings >= 22)
+        once_true(lambda: (told := read_spool_status(rig.spool)) is not None and told.readings >= 22)
         process.kill()
     spool = Spool(rig.spool, HostName("stor-01"), Random())
-    kept = spool.take()
+    kept = spool.take_batch()
     spool.close()
     assert kept is not None
     site = begin()
     rig.configure(str(site.client.base_url))
     with rig.collecting():
-        once_true(lambda: site.house.counts["accepted"] >= len(kept.records))
-    there = {record_of(each.value) for each in site.house.log.read(Topic.READINGS, "test", 1000)}
+        once_true(lambda: site.application.counts["accepted"] >= len(kept.records))
+    there = {record_of(each.value) for each in site.application.log.read(Topic.READINGS, "test", 1000)}
     assert {record_of(record.value) for record in kept.records} <= there
 
 
 def record_of(value: bytes) -> tuple[str, datetime]:
     """What a reading is known by."""
-    reading = decode(value, Reading).body
+    reading = decode_envelope(value, Reading).body
     return reading.device, reading.taken_at
 
 
 @pytest.mark.slow
 def test_a_hung_smartctl_does_not_keep_the_end_waiting(rig: Rig) -> None:
-    rig.configure(smartctl_seconds=1000)
+    rig.configure(smartctl_timeout_seconds=1000)
     rig.fake.plug(*(replace(disk, how="stubborn") for disk in rig.fake.disks[:3]))
     with rig.collecting() as process:
-        once_true(lambda: (told := look(rig.spool)) is not None and told.readings >= 10)
+        once_true(lambda: (told := read_spool_status(rig.spool)) is not None and told.readings >= 10)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
 
@@ -248,7 +247,7 @@ def test_a_hung_smartctl_does_not_keep_the_end_waiting(rig: Rig) -> None:
 @pytest.mark.slow
 def test_a_second_collector_on_the_same_spool_is_refused_with_a_sentence(rig: Rig) -> None:
     with rig.collecting():
-        once_true(lambda: look(rig.spool) is not None)
+        once_true(lambda: read_spool_status(rig.spool) is not None)
         ran = rig.run()
     assert ran.returncode == 1
     assert "another collector has the spool" in ran.stderr
@@ -256,9 +255,14 @@ def test_a_second_collector_on_the_same_spool_is_refused_with_a_sentence(rig: Ri
 
 def test_an_osd_that_says_nothing_is_told_once_and_not_at_every_sample(rig: Rig) -> None:
     told: list[str] = []
-    host = Host(load(rig.folder / "predrain.toml", {}), Random(1), tell=told.append, spread_seconds=0.0)
+    host = CollectorHost(
+        load_collector_settings(rig.folder / "predrain.toml", {}),
+        Random(1),
+        tell=told.append,
+        spread_seconds=0.0,
+    )
 
-    def refuse() -> Mapping[OsdId, Path]:
+    def refuse() -> Mapping[Path, OsdKey]:
         raise SocketsUnreadable(
             "/run/ceph may not be read: run the collector as Ceph's user (ceph) or as root"
         )
@@ -266,7 +270,7 @@ def test_an_osd_that_says_nothing_is_told_once_and_not_at_every_sample(rig: Rig)
     host.latencies = LatencyWatch(refuse, lambda _: (), SystemClock(), host.name)
     for _ in range(3):
         host.latencies.sample()
-        host.sampled()
+        host.report_sample_troubles()
     host.close()
     assert told == ["/run/ceph may not be read: run the collector as Ceph's user (ceph) or as root"]
 
@@ -280,19 +284,27 @@ def test_an_osd_that_is_not_activated_is_seated_by_what_lvm_tells(
     osds = FakeHost(rig.folder / "root")
     osds.virtual("loop0")
     osds.osd(3)
-    monkeypatch.setattr("predrain.service.collector_process.seat_map", partial(seat_map, osds.root))
-    monkeypatch.setattr("predrain.service.collector_process.VolumeTags", lambda _: VolumeTags(None, str(lvs)))
-    host = Host(load(rig.folder / "predrain.toml", {}), Random(1), tell=lambda _: None, spread_seconds=0.0)
+    monkeypatch.setattr("predrain.service.processes.collector_process.seat_map", partial(seat_map, osds.root))
+    monkeypatch.setattr(
+        "predrain.service.processes.collector_process.VolumeTags", lambda _: VolumeTags(None, str(lvs))
+    )
+    host = CollectorHost(
+        load_collector_settings(rig.folder / "predrain.toml", {}),
+        Random(1),
+        tell=lambda _: None,
+        spread_seconds=0.0,
+    )
     host.rescan()
     host.close()
-    assert host.map.of("/dev/loop0") == (Seat(OsdId(3), Role.DATA),)
+    assert host.map.find_osds_on("/dev/loop0") == (
+        OsdDevice(OsdId(3), Role.DATA, ClusterId("4bfe8b72-5e69-4330-b6c0-4d914db8ab89")),
+    )
 
 
 @pytest.mark.slow
 def test_it_imports_neither_pydantic_nor_the_web_nor_anything_to_learn_with() -> None:
-    program = (
-        "import sys, predrain.service.collector_process, predrain.service.cli, kafka; print(*sys.modules)"
-    )
+    process = "predrain.service.processes.collector_process"
+    program = f"import sys, {process}, predrain.service.cli, kafka; print(*sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -303,14 +315,18 @@ def test_it_imports_neither_pydantic_nor_the_web_nor_anything_to_learn_with() ->
 def test_variables_win_over_the_file_and_other_tables_are_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "predrain.toml"
     file.write_text(
-        '[policy]\nmode = "act"\n[collector]\nparallel = 2\nspool_days = 3\n[kafka]\nbootstrap = ["a:1"]\n'
+        '[policy]\nmode = "act"\n[collector]\nparallel = 2\nspool_days = 3\n[kafka]\nbootstrap_servers = ["a:1"]\n'
     )
-    told = load(
+    told = load_collector_settings(
         file,
-        {"PREDRAIN_COLLECTOR__PARALLEL": "9", "PREDRAIN_KAFKA__BOOTSTRAP": '["b:2", "c:3"]', "HOME": "/h"},
+        {
+            "PREDRAIN_COLLECTOR__PARALLEL": "9",
+            "PREDRAIN_KAFKA__BOOTSTRAP_SERVERS": '["b:2", "c:3"]',
+            "HOME": "/h",
+        },
     )
     assert (told.collector.parallel, told.collector.spool_days) == (9, 3.0)
-    assert told.kafka.bootstrap == ("b:2", "c:3")
+    assert told.kafka.bootstrap_servers == ("b:2", "c:3")
 
 
 @pytest.mark.parametrize(
@@ -323,48 +339,51 @@ def test_variables_win_over_the_file_and_other_tables_are_left_alone(tmp_path: P
         ("collector = 3", r"write \[collector\]"),
         ("[collector", "is not TOML"),
         ('[colector]\nurl = "https://predrain.example.org"', "unknown key colector; did you mean collector?"),
-        ('[kafka]\nbootstrp = ["a:1"]', r"unknown key kafka\.bootstrp; did you mean kafka\.bootstrap\?"),
+        (
+            '[kafka]\nbootstrap_server = ["a:1"]',
+            r"unknown key kafka\.bootstrap_server; did you mean kafka\.bootstrap_servers\?",
+        ),
     ],
 )
 def test_a_bad_setting_is_named_with_its_cure(tmp_path: Path, text: str, why: str) -> None:
     file = tmp_path / "predrain.toml"
     file.write_text(text)
     with pytest.raises(BadCollectorSettings, match=why):
-        load(file, {})
+        load_collector_settings(file, {})
 
 
 def test_without_config_the_collectors_own_file_counts_before_the_services(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, services = tmp_path / "collector.toml", tmp_path / "predrain.toml"
-    monkeypatch.setattr(tables, "SYSTEM_FILES", (own, services))
-    assert load(environment={}).collector.host is None
+    monkeypatch.setattr(collector_table, "SYSTEM_FILES", (own, services))
+    assert load_collector_settings(environment={}).collector.host is None
     services.write_text('[collector]\nhost = "of-the-service"')
-    assert load(environment={}).collector.host == "of-the-service"
+    assert load_collector_settings(environment={}).collector.host == "of-the-service"
     own.write_text('[collector]\nhost = "its-own"')
-    assert load(environment={}).collector.host == "its-own"
+    assert load_collector_settings(environment={}).collector.host == "its-own"
 
 
 def test_a_misspelt_variable_does_not_leave_the_collector_with_a_default() -> None:
     with pytest.raises(
         BadCollectorSettings, match=r"PREDRAIN_COLECTOR__URL is no setting.*PREDRAIN_COLLECTOR__URL"
     ):
-        load(environment={"PREDRAIN_COLECTOR__URL": "https://predrain.example.org"})
+        load_collector_settings(environment={"PREDRAIN_COLECTOR__URL": "https://predrain.example.org"})
 
 
 def test_a_whole_file_of_the_service_is_taken() -> None:
-    kafka = set(service_kafka.KafkaTable.model_fields) - set(CollectorKafkaTable.__struct_fields__)
+    kafka = set(kafka_table.KafkaTable.model_fields) - set(CollectorKafkaTable.__struct_fields__)
     assert set(OF_THE_SERVICE["kafka"]) == kafka
     assert set(TABLES) == set(Settings.model_fields)
 
 
 def test_a_settings_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadCollectorSettings, match="does not exist"):
-        load(tmp_path / "none.toml", {})
+        load_collector_settings(tmp_path / "none.toml", {})
 
 
 def test_the_collector_reads_the_keys_of_kafka_as_the_service_does() -> None:
-    theirs = service_kafka.KafkaTable().model_dump()
+    theirs = kafka_table.KafkaTable().model_dump()
     ours = CollectorKafkaTable()
     assert {name: getattr(ours, name) for name in ours.__struct_fields__} == {
         name: theirs[name] for name in ours.__struct_fields__

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.delivery import SpoolStatus, look
-from predrain.service.access.book import Book, CredentialKind
-from predrain.service.application import House
-from predrain.service.doctor.running import service
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import Scope
+from predrain.collector.delivery import SpoolStatus, read_spool_status
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
+from predrain.service.app.application import Application
+from predrain.service.config.state_directory import StateDir
+from predrain.service.doctor.running_checks import check_service
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.service.conftest import Place, Serve, SetClock, Site, shut
 from tests.service.test_collect import Rig, once_true
@@ -33,22 +33,22 @@ def rig(tmp_path: Path) -> Rig:
 @pytest.fixture
 def behind(place: Place, serve: Serve) -> Iterator[Callable[[timedelta], tuple[Site, SetClock]]]:
     """Starts a service whose clock is so far behind this machine's, and stands."""
-    houses: list[House] = []
+    applications: list[Application] = []
 
     def beginning(by: timedelta) -> tuple[Site, SetClock]:
         clock = SetClock(datetime.now(UTC) - by)
-        house = replace(place, clock=clock).house()
-        house.start()
-        houses.append(house)
-        return serve(house), clock
+        application = replace(place, clock=clock).application()
+        application.start()
+        applications.append(application)
+        return serve(application), clock
 
     yield beginning
-    for house in houses:
-        shut(house)
+    for application in applications:
+        shut(application)
 
 
 def stands(rig: Rig) -> SpoolStatus:
-    standing = look(rig.spool)
+    standing = read_spool_status(rig.spool)
     assert standing is not None
     return standing
 
@@ -60,10 +60,10 @@ def test_a_service_whose_clock_is_minutes_behind_gets_all_readings_once_their_ti
     site, clock = behind(BEHIND)
     rig.configure(str(site.client.base_url))
     with rig.collecting() as process:
-        once_true(lambda: site.house.counts["refused"] >= DISKS)
-        assert site.house.counts["accepted"] == 0
+        once_true(lambda: site.application.counts["refused"] >= DISKS)
+        assert site.application.counts["accepted"] == 0
         clock.sleep(60)
-        once_true(lambda: site.house.counts["accepted"] >= DISKS)
+        once_true(lambda: site.application.counts["accepted"] >= DISKS)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     assert (stands(rig).readings, stands(rig).lost_readings, stands(rig).refused) == (0, 0, 0)
@@ -76,9 +76,9 @@ def test_a_service_whose_clock_is_days_behind_gets_all_readings_once_it_is_set(
     site, clock = behind(timedelta(days=3))
     rig.configure(str(site.client.base_url), metrics_file=str(rig.folder / "predrain.prom"))
     with rig.collecting() as process:
-        once_true(lambda: site.house.counts["refused"] >= DISKS)
+        once_true(lambda: site.application.counts["refused"] >= DISKS)
         clock.sleep(timedelta(days=3).total_seconds())
-        once_true(lambda: site.house.counts["accepted"] >= DISKS)
+        once_true(lambda: site.application.counts["accepted"] >= DISKS)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
         assert process.stderr is not None
@@ -92,20 +92,24 @@ def test_a_renamed_host_keeps_what_it_reads_and_is_told_of_until_it_is_enrolled_
     rig: Rig, behind: Callable[[timedelta], tuple[Site, SetClock]]
 ) -> None:
     site, clock = behind(timedelta(0))
-    book, own = Book(site.house.store, clock), rig.folder / "own-token"
+    book, own = CredentialBook(site.application.store, clock), rig.folder / "own-token"
     settings = {"url": str(site.client.base_url), "token_file": str(own)}
 
     def enrol(host: str) -> None:
         own.unlink(missing_ok=True)
         rig.configure(**settings, host=host)
-        once = book.make(CredentialKind.ENROLMENT, f"host:{host}", [Scope.INGEST], "test", host=host)
+        once = book.issue_credential(
+            CredentialKind.ENROLMENT, f"host:{host}", [Scope.INGEST], "test", host=host
+        )
         assert rig.run("--enrol", once).returncode == 0
 
     enrol("stor-01")
     rig.configure(**settings, host="stor-99")
     with rig.collecting() as process:
-        once_true(lambda: site.house.counts["refused"] >= DISKS)
-        once_true(lambda: process.poll() is None and site.house.misnamed.now(clock.now()))
+        once_true(lambda: site.application.counts["refused"] >= DISKS)
+        once_true(
+            lambda: process.poll() is None and site.application.misnamed.find_recent_mismatches(clock.now())
+        )
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
         assert process.stderr is not None
@@ -115,13 +119,13 @@ def test_a_renamed_host_keeps_what_it_reads_and_is_told_of_until_it_is_enrolled_
     assert stands(rig).refused == 0
     (cause,) = site.client.get("/api/v1/causes", headers=site.acting).json()["items"]
     assert (cause["key"], cause["title"]) == ("misnamed:stor-01", "stor-01 calls itself stor-99")
-    StateDir(site.house.settings.service.state).say_url(str(site.client.base_url))
-    looked = service(site.house.settings, clock)
+    StateDir(site.application.settings.service.state).say_url(str(site.client.base_url))
+    looked = check_service(site.application.settings, clock)
     (finding,) = (one for one in looked if one.what == "enrolment")
     assert "predrain token enrol stor-99" in finding.told
 
     enrol("stor-99")
     with rig.collecting():
-        once_true(lambda: site.house.counts["accepted"] >= DISKS)
+        once_true(lambda: site.application.counts["accepted"] >= DISKS)
     clock.sleep(16 * 60)
     assert site.client.get("/api/v1/causes", headers=site.acting).json()["items"] == []

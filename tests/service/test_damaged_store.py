@@ -18,21 +18,21 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.core.policy import Policy
-from predrain.data.log.port import Record, Topic
-from predrain.data.log.sqlite import SqliteLog
+from predrain.actions.core.drain_policy import Policy
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.refusal import Refusal
-from predrain.data.store.faults import StoreUnreadable
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.doctor.examination import examine
-from predrain.service.live_cluster import Live
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state_directory import StateDir
-from predrain.service.storage import pages
-from predrain.service.storage.opening import open_storage
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_faults import StoreUnreadable
+from predrain.data.store.store_port import Store
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.doctor.examination import run_doctor_checks
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.processes.state_opening import open_storage
+from predrain.service.storage import page_check
 from tests.data.store import written
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.test_drains import seated
@@ -45,13 +45,13 @@ SEEDS = range(30)
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> StateDir:
     """A state directory that a service has worked in."""
-    state = StateDir(tmp_path_factory.mktemp("filled") / "state").make()
+    state = StateDir(tmp_path_factory.mktemp("filled") / "state").ensure_exists()
     settings = Settings(service=ServiceTable(port=0, state=state.path))
     with open_storage(settings, state, SetClock(), "predrain", marks=True) as (log, store):
         log.append(Topic.READINGS, [Record("k", b"waiting")])
         written.fill(store)
         store.add_readings(smart_reading(f"{n % DISKS}", NOON - timedelta(hours=n)) for n in range(4 * DISKS))
-        store.note("tokens", {"one": b"hash"})
+        store.write_notes("tokens", {"one": b"hash"})
     return state
 
 
@@ -98,18 +98,20 @@ def test_a_page_overwritten_anywhere_is_told_or_changes_nothing(
             answers = trying(lambda: told(store))
             if answers is not None and store.describe_damage() is None:
                 assert answers == whole
-            house = House(Ports(log, store, clock, lambda: forecaster), Policy(), settings)
+            application = Application(
+                ApplicationPorts(log, store, clock, lambda: forecaster), Policy(), settings
+            )
             for step in (
-                house.start,
-                house.step_worker,
-                house.step_latencies,
-                house.sight,
-                house.watch,
-                house.retain,
+                application.start,
+                application.step_worker,
+                application.step_latencies,
+                application.get_snapshot,
+                application.update_forecast_health,
+                application.apply_retention,
             ):
                 trying(step)
-            trying(lambda: house.ingest([smart_reading("7")]))
-            house.stop()
+            trying(lambda: application.ingest([smart_reading("7")]))
+            application.stop()
 
     trying(serve)
     for refusal in found:
@@ -165,7 +167,9 @@ def test_a_damaged_page_is_found_at_the_start_and_by_the_doctor_with_the_cure(st
         open_storage(settings_of(state), state, SetClock(), "predrain", marks=True),
     ):
         pass
-    (finding,) = [one for one in examine(settings_of(state), state.path, SetClock()) if one.what == "store"]
+    (finding,) = [
+        one for one in run_doctor_checks(settings_of(state), state.path, SetClock()) if one.what == "store"
+    ]
     assert finding.state == "wrong"
     assert "predrain restore" in finding.told
 
@@ -174,16 +178,16 @@ def test_a_large_store_is_not_waited_for_and_its_damage_is_told_by_a_loop(
     state: StateDir, forecaster: BundledForecaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damage_a_leaf(state)
-    monkeypatch.setattr(pages, "CHECKED_AT_START", PAGE)
+    monkeypatch.setattr(page_check, "CHECKED_AT_START", PAGE)
     settings, clock = settings_of(state), SetClock()
     with open_storage(settings, state, clock, "predrain", marks=True) as (log, store):
-        house = House(Ports(log, store, clock, lambda: forecaster), Policy(), settings)
-        house.run()
+        application = Application(ApplicationPorts(log, store, clock, lambda: forecaster), Policy(), settings)
+        application.run()
         until = time.monotonic() + 60
-        while "store" not in house.faults and time.monotonic() < until:
+        while "store" not in application.faults and time.monotonic() < until:
             time.sleep(0.02)
-        assert "predrain restore" in house.faults["store"]
-        house.stop()
+        assert "predrain restore" in application.faults["store"]
+        application.stop()
 
 
 @pytest.mark.parametrize("table", ["latest_readings", "latest_outlooks", "outcomes", "readings"])
@@ -193,17 +197,17 @@ def test_one_damaged_row_is_left_out_and_everything_else_goes_on(
     damage_a_row(state, table)
     settings, clock = settings_of(state), SetClock()
     with open_storage(settings, state, clock, "predrain", marks=True) as (log, store):
-        house = House(Ports(log, store, clock, lambda: forecaster), Policy(), settings)
-        house.start()
-        assert house.ingest([smart_reading("7", NOON), smart_reading("8", NOON)]).accepted == 2
-        assert house.step_worker().taken == 3
+        application = Application(ApplicationPorts(log, store, clock, lambda: forecaster), Policy(), settings)
+        application.start()
+        assert application.ingest([smart_reading("7", NOON), smart_reading("8", NOON)]).accepted == 2
+        assert application.step_worker().taken == 3
         told(store)
-        assert len(house.sight().readings) >= DISKS
-        assert house.ready
-        assert f"1 in {table}" in house.troubles["store"]
-        assert not house.faults
-        house.stop()
-    (finding,) = [one for one in examine(settings, state.path, clock) if one.what == "store"]
+        assert len(application.get_snapshot().readings) >= DISKS
+        assert application.ready
+        assert f"1 in {table}" in application.troubles["store"]
+        assert not application.faults
+        application.stop()
+    (finding,) = [one for one in run_doctor_checks(settings, state.path, clock) if one.what == "store"]
     assert (finding.state, "backup" in finding.told) == ("wrong", True) or table == "readings"
 
 
@@ -213,16 +217,18 @@ def test_a_drain_that_cannot_be_read_stops_the_controller_alone(
     damage_a_row(state, "drains")
     settings, clock = settings_of(state), SetClock()
     with open_storage(settings, state, clock, "predrain", marks=True) as (log, store):
-        cluster = Live(seated())
-        house = House(Ports(log, store, clock, lambda: forecaster, cluster), Policy(), settings)
-        house.start()
-        house.step_worker()
-        assert house.sight().drains == ()
+        cluster = LiveClusterParts(seated())
+        application = Application(
+            ApplicationPorts(log, store, clock, lambda: forecaster, cluster), Policy(), settings
+        )
+        application.start()
+        application.step_worker()
+        assert application.get_snapshot().drains == ()
         with pytest.raises(StoreUnreadable, match=r"1 in drains .* no command is sent to the cluster"):
-            house.step_controller()
-        house.halt("smoke", "me")
-        assert house.halted() == "smoke"
-        house.stop()
+            application.step_controller()
+        application.halt("smoke", "me")
+        assert application.find_halt_reason() == "smoke"
+        application.stop()
 
 
 def damage_a_row(state: StateDir, table: str) -> None:
@@ -240,4 +246,4 @@ def test_damage_in_the_log_does_not_pass_for_a_first_start(state: StateDir) -> N
         pass
     assert not state.store.exists()
     with closing(SqliteLog(state.path / "other.sqlite")) as log:
-        assert log.recent(Topic.OUTLOOKS, 1) == ()
+        assert log.read_newest(Topic.OUTLOOKS, 1) == ()

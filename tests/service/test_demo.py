@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.core.policy import Mode
+from predrain.actions.core.drain_policy import Mode
 from predrain.actions.simulator import ClientLoad
-from predrain.data.log.memory import MemoryLog
-from predrain.data.outcome import Fate, OutcomeRule
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.outcome import DriveFate, OutcomeRule
 from predrain.data.reading import Smart
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.demo.fleet import DemoFleet, TooFewDrives, at_hour, read_histories
-from predrain.service.demo.ledger import DemoLedger, table
-from predrain.service.demo.run import FLEET, Demo, closed, without_predrain
-from predrain.service.demo.world import DemoWorld
-from predrain.service.live_cluster import Live
-from predrain.service.scoring.fates import lives_of
-from predrain.service.settings import Settings
-from predrain.service.up import forecaster_of
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import Settings
+from predrain.service.demo.demo_counts import DemoLedger, build_result_table
+from predrain.service.demo.demo_fleet import DemoFleet, TooFewDrives, at_hour, read_histories
+from predrain.service.demo.demo_run import FLEET, Demo, finish_run_counts, without_predrain
+from predrain.service.demo.demo_world import DemoWorld
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.forecasting.known_fates import lives_of
+from predrain.service.processes.up import forecaster_of
 
 SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None, seed=6)
 """One disk fails on the fifteenth day."""
@@ -36,27 +36,33 @@ def fleet() -> DemoFleet:
     return DemoFleet(known, list(range(450)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
 
 
-def watched(demo: Demo) -> tuple[DemoWorld, House]:
-    world, first = demo.build()
-    ports = Ports(MemoryLog(), SqliteStore(":memory:"), world.clock, forecaster_of(None), Live(world.cluster))
-    house = House(ports, demo.policy, Settings())
-    world.warm_up(house, first)
-    house.start()
-    for _ in world.days(house):
+def watched(demo: Demo) -> tuple[DemoWorld, Application]:
+    world, first = demo.build_demo_world()
+    ports = ApplicationPorts(
+        MemoryLog(),
+        SqliteStore(":memory:"),
+        world.clock,
+        forecaster_of(None),
+        LiveClusterParts(world.cluster),
+    )
+    application = Application(ports, demo.policy, Settings())
+    world.warm_up(application, first)
+    application.start()
+    for _ in world.run_days(application):
         pass
-    return world, house
+    return world, application
 
 
 def test_every_slot_has_a_drive_and_every_drive_that_dies_is_among_them(fleet: DemoFleet) -> None:
-    assert len(fleet.seats) == 450
-    assert all(drive is not None for drive in fleet.seats.values())
-    assert len(fleet.doomed) >= 10
-    assert len({drive.serial for drive in fleet.seats.values() if drive}) == 450
+    assert len(fleet.drives) == 450
+    assert all(drive is not None for drive in fleet.drives.values())
+    assert len(fleet.dying_drives) >= 10
+    assert len({drive.serial for drive in fleet.drives.values() if drive}) == 450
 
 
 def test_the_drives_shown_were_left_out_of_training(fleet: DemoFleet) -> None:
     held_out = (FLEET.parent / "heldout_serials.txt").read_text().split()
-    shown = {drive.serial for drive in fleet.seats.values() if drive} | {
+    shown = {drive.serial for drive in fleet.drives.values() if drive} | {
         drive.serial for drive in fleet.spares
     }
     assert shown <= set(held_out)
@@ -65,7 +71,7 @@ def test_the_drives_shown_were_left_out_of_training(fleet: DemoFleet) -> None:
 def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: DemoFleet) -> None:
     import duckdb
 
-    osd, drive = fleet.doomed[-1]
+    osd, drive = fleet.dying_drives[-1]
     day = date(2018, 3, 1)
     reading = fleet.reading(osd, "stor-01", at_hour(day, 7))  # type: ignore[arg-type]
     assert reading is not None
@@ -81,7 +87,7 @@ def test_a_seated_drive_says_on_a_day_what_the_real_one_said(fleet: DemoFleet) -
 
 
 def test_a_drive_shows_nothing_of_the_days_to_come(fleet: DemoFleet) -> None:
-    osd, drive = fleet.doomed[0]
+    osd, drive = fleet.dying_drives[0]
     early = fleet.reading(osd, "stor-01", at_hour(date(2018, 1, 22), 7))  # type: ignore[arg-type]
     late = fleet.reading(osd, "stor-01", at_hour((drive.death or date.max) + timedelta(days=30), 7))  # type: ignore[arg-type]
     assert early is not None
@@ -99,7 +105,7 @@ def test_a_cluster_larger_than_the_fleet_is_refused_with_the_numbers() -> None:
 
 def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_their_own() -> None:
     fleet = DemoFleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
-    seated = [drive for drive in fleet.seats.values() if drive is not None]
+    seated = [drive for drive in fleet.drives.values() if drive is not None]
     assert len({drive.device for drive in seated}) == len(seated) == 1000
     assert len({drive.index for drive in seated}) >= 1000 / fleet.shown_most
     assert all(sum(one.index == drive.index for one in seated) == 1 for drive in seated if drive.death)
@@ -108,44 +114,49 @@ def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_th
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:
     assert without_predrain(SMALL) == without_predrain(SMALL)
-    seats = [SMALL.build()[0].fleet.seats, replace(SMALL, seed=9).build()[0].fleet.seats]
+    seats = [
+        SMALL.build_demo_world()[0].fleet.drives,
+        replace(SMALL, seed=9).build_demo_world()[0].fleet.drives,
+    ]
     assert seats[0] != seats[1]
 
 
 @pytest.mark.slow
 def test_predrain_that_only_observes_changes_nothing_in_the_world() -> None:
-    world, house = watched(replace(SMALL, mode=Mode.OBSERVE, days=20))
+    world, application = watched(replace(SMALL, mode=Mode.OBSERVE, days=20))
     alone = without_predrain(replace(SMALL, days=20))
-    assert house.store.drains() == ()
-    assert closed(world).deaths == alone.deaths != []
-    assert closed(world).rebuilt_bytes == alone.rebuilt_bytes
+    assert application.store.drains() == ()
+    assert finish_run_counts(world).deaths == alone.deaths != []
+    assert finish_run_counts(world).rebuilt_bytes == alone.rebuilt_bytes
 
 
 @pytest.mark.slow
 def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> None:
     world, _ = watched(SMALL)
-    ledger = closed(world)
+    ledger = finish_run_counts(world)
     assert ledger.deaths
-    missed = ledger.missed(silent=True) + ledger.missed(silent=False)
-    assert len(ledger.foretold) + len(ledger.partly) + missed == len(ledger.deaths)
-    rows = {row.what.strip(): row.with_predrain for row in table(ledger, without_predrain(SMALL))}
+    missed = ledger.count_missed_deaths(silent=True) + ledger.count_missed_deaths(silent=False)
+    assert len(ledger.lead_days) + len(ledger.partly_moved_shares) + missed == len(ledger.deaths)
+    rows = {
+        row.what.strip(): row.with_predrain for row in build_result_table(ledger, without_predrain(SMALL))
+    }
     assert rows["disks that failed"] == str(len(ledger.deaths))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [6, 15], ids=["another disk takes the slot", "the slot stays empty"])
 def test_that_a_disk_failed_is_learned_from_the_cluster_and_typed_by_nobody(seed: int) -> None:
-    world, house = watched(replace(SMALL, seed=seed, mode=Mode.OBSERVE))
-    (serial,) = closed(world).deaths
-    (failed,) = (one for one in house.store.outcomes() if one.fate is Fate.FAILED)
+    world, application = watched(replace(SMALL, seed=seed, mode=Mode.OBSERVE))
+    (serial,) = finish_run_counts(world).deaths
+    (failed,) = (one for one in application.store.outcomes() if one.fate is DriveFate.FAILED)
     assert (failed.device.rpartition("_")[2], failed.source) == (serial, OutcomeRule.OSD_LOST)
-    lives = lives_of(house.store, date(2018, 1, 1))
+    lives = lives_of(application.store, date(2018, 1, 1))
     assert lives.serials[lives.died].tolist() == [failed.device]
 
 
 def test_the_cost_row_adds_what_was_moved_to_ten_times_what_was_rebuilt() -> None:
     ledger = DemoLedger(rebuilt_bytes=2 * 2**40)
-    row = next(row for row in table(ledger, DemoLedger()) if row.what.startswith("cost"))
+    row = next(row for row in build_result_table(ledger, DemoLedger()) if row.what.startswith("cost"))
     assert (row.what, row.with_predrain, row.without) == ("cost: TiB moved + 10 x TiB rebuilt", "20.0", "0.0")
 
 
@@ -160,9 +171,9 @@ def test_no_data_is_lost_and_every_pg_is_whole_when_the_demo_ends() -> None:
 def test_hours_felt_are_those_in_which_clients_lost_a_fiftieth_of_their_ops() -> None:
     ledger = DemoLedger()
     quiet = ClientLoad(3600, 100, 100, 3, 10, 20, 0)
-    ledger.sample(quiet)
-    ledger.sample(replace(quiet, served_iops=99))
-    ledger.sample(replace(quiet, served_iops=90, slow_ops=3))
+    ledger.add_client_load(quiet)
+    ledger.add_client_load(replace(quiet, served_iops=99))
+    ledger.add_client_load(replace(quiet, served_iops=90, slow_ops=3))
     assert ledger.felt_seconds == 3600
     assert ledger.served / ledger.offered == pytest.approx(289 / 300)
     assert ledger.slow_ops == 3

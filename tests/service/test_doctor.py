@@ -17,21 +17,21 @@ import trustme
 from aiosmtpd.smtp import AuthResult
 
 from predrain.actions.cluster.channel import Argument, DaemonReply
-from predrain.actions.cluster.dumps.questions import QUESTIONS
-from predrain.actions.controller.ceph_caps import caps
-from predrain.data.log.port import Record, Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.sqlite import SqliteStore
+from predrain.actions.cluster.dumps.view_questions import QUESTIONS
+from predrain.actions.controller.ceph_caps import build_cephx_caps
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.access.tokens import load_admin_tokens
 from predrain.service.cli import main
-from predrain.service.doctor import ceph, examination, finding, running
-from predrain.service.doctor.examination import examine
+from predrain.service.config.settings import Settings, load_settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.doctor import ceph_checks, examination, finding, running_checks
+from predrain.service.doctor.examination import run_doctor_checks
 from predrain.service.doctor.finding import Finding
-from predrain.service.settings import Settings, load
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import gather
 from tests.actions.recordings import CLEAN
 from tests.service.conftest import NOON, SetClock, smart_reading
-from tests.service.telling.test_channels import Hook, Post, post_office, receiver
+from tests.service.notifications.test_channels import Hook, Post, post_office, receiver
 
 Told = Callable[..., dict[str, Finding]]
 
@@ -43,7 +43,10 @@ def told(tmp_path: Path) -> Told:
     def told(text: str = "", *, send: bool = False) -> dict[str, Finding]:
         file = tmp_path / "predrain.toml"
         file.write_text(text)
-        return {one.what: one for one in examine(load(file, {}), tmp_path / "state", SetClock(), send=send)}
+        return {
+            one.what: one
+            for one in run_doctor_checks(load_settings(file, {}), tmp_path / "state", SetClock(), send=send)
+        }
 
     return told
 
@@ -86,7 +89,7 @@ def test_what_is_not_set_is_not_looked_for(told: Told) -> None:
 def test_wrong_ends_with_1_and_every_line_is_there_for_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    StateDir(tmp_path / "state").make().path.chmod(0o755)
+    StateDir(tmp_path / "state").ensure_exists().path.chmod(0o755)
     assert main(["doctor", "--json", "--state", str(tmp_path / "state")]) == 1
     lines = json.loads(capsys.readouterr().out)
     assert {"what": "settings", "state": "ok", "told": "read without complaint"} in lines
@@ -174,7 +177,7 @@ def test_a_mail_server_that_is_away_is_wrong(told: Told) -> None:
     assert "127.0.0.1:1" in found.told
 
 
-def hooked(folder: Path, url: str, more: str = "inside = true") -> str:
+def hooked(folder: Path, url: str, more: str = "allow_private_address = true") -> str:
     (folder / "secret").write_text("a secret of some length")
     return f"[webhook]\nurl = '{url}'\nsecret_file = '{folder / 'secret'}'\n{more}\n"
 
@@ -187,7 +190,9 @@ def test_a_webhook_is_reached_over_tls_and_asked_nothing(told: Told, tmp_path: P
     with receiver(hook, tls) as port:
         url = f"https://127.0.0.1:{port}/hook"
         assert (
-            told(hooked(tmp_path, url, f"inside = true\nca = '{tmp_path / 'ca.pem'}'"))["webhook"].state
+            told(hooked(tmp_path, url, f"allow_private_address = true\nca = '{tmp_path / 'ca.pem'}'"))[
+                "webhook"
+            ].state
             == "ok"
         )
         untrusted = told(hooked(tmp_path, url))["webhook"]
@@ -199,7 +204,7 @@ def test_a_webhook_is_reached_over_tls_and_asked_nothing(told: Told, tmp_path: P
 def test_a_webhook_that_leads_inside_is_wrong_unless_that_is_meant(told: Told, tmp_path: Path) -> None:
     found = told(hooked(tmp_path, "http://127.0.0.1:1/", ""))["webhook"]
     assert found.state == "wrong"
-    assert "if that is meant, set inside of [webhook]" in found.told
+    assert "if that is meant, set allow_private_address of [webhook]" in found.told
 
 
 def test_a_test_message_goes_out_when_it_is_asked_for(told: Told, tmp_path: Path) -> None:
@@ -225,14 +230,16 @@ def test_a_test_message_goes_out_when_it_is_asked_for(told: Told, tmp_path: Path
     ],
 )
 def test_a_clock_that_is_off_is_told_with_how_far_and_which_way(off: timedelta, says: str) -> None:
-    found = finding.clock("PostgreSQL", NOON + off, NOON, NOON)
+    found = finding.compare_clocks("PostgreSQL", NOON + off, NOON, NOON)
     assert says in found.told
     assert found.state == ("ok" if says == "agrees" else "wrong")
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:
     assert (
-        finding.clock("PostgreSQL", NOON, NOON - timedelta(minutes=1), NOON + timedelta(minutes=1)).state
+        finding.compare_clocks(
+            "PostgreSQL", NOON, NOON - timedelta(minutes=1), NOON + timedelta(minutes=1)
+        ).state
         == "ok"
     )
 
@@ -248,7 +255,7 @@ def test_a_file_where_the_state_should_be_is_not_told_to_be_opened_to_its_owner(
 
 def test_a_service_that_holds_its_state_and_does_not_answer_is_wrong(told: Told, tmp_path: Path) -> None:
     with socket.socket() as mute, StateDir(tmp_path / "state") as state:
-        gather(state.token)
+        load_admin_tokens(state.token)
         mute.bind(("127.0.0.1", 0))
         state.say_url(f"http://127.0.0.1:{mute.getsockname()[1]}")
         assert told()["service"].state == "wrong"
@@ -256,7 +263,7 @@ def test_a_service_that_holds_its_state_and_does_not_answer_is_wrong(told: Told,
 
 
 def test_hosts_that_are_silent_late_or_ahead_are_named(told: Told, tmp_path: Path) -> None:
-    store = SqliteStore(StateDir(tmp_path / "state").make().store)
+    store = SqliteStore(StateDir(tmp_path / "state").ensure_exists().store)
 
     def read(serial: str, host: str, taken: timedelta, received: timedelta) -> None:
         at = NOON - taken
@@ -269,7 +276,7 @@ def test_hosts_that_are_silent_late_or_ahead_are_named(told: Told, tmp_path: Pat
     read("C", "stor-03", timedelta(hours=5), minute)
     read("D", "stor-04", -2 * minute, minute)
     store.close()
-    found = list(running.collectors(_settings(tmp_path), SetClock()))
+    found = list(running_checks.check_collectors(_settings(tmp_path), SetClock()))
     assert [(one.what, one.state) for one in found] == [
         ("collectors", "wrong"), ("collectors", "note"), ("clock, hosts", "wrong"),
     ]  # fmt: skip
@@ -290,14 +297,16 @@ def _settings(folder: Path) -> Settings:
 
 def test_dead_letters_and_a_halt_are_told(told: Told, tmp_path: Path) -> None:
     from predrain.data.clock import SystemClock
-    from predrain.data.log.port import Delivered
+    from predrain.data.log.log_port import Delivered
     from predrain.data.wire import DeadLetter
-    from predrain.service.scoring.sender import Sender
+    from predrain.service.storage.record_sender import RecordSender
 
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     log, store = SqliteLog(state.log), SqliteStore(state.store)
-    letter = DeadLetter.of(Topic.READINGS, Delivered(4, "disk", b"broken"), "no JSON", NOON)
-    log.append(Topic.DEAD_LETTERS, [Record("disk", Sender("test", SystemClock()).seal(letter))])
+    letter = DeadLetter.from_delivered(Topic.READINGS, Delivered(4, "disk", b"broken"), "no JSON", NOON)
+    log.append(
+        Topic.DEAD_LETTERS, [Record("disk", RecordSender("test", SystemClock()).encode_envelope(letter))]
+    )
     store.set_halt("storm")
     log.close()
     store.close()
@@ -351,7 +360,10 @@ class PlayedCluster:
 
 def of_cluster(**played: Any) -> dict[str, Finding]:
     clock = SetClock(CLEAN.at)
-    return {one.what: one for one in ceph.seen(PlayedCluster(**played), Settings(), clock)}  # type: ignore[arg-type]
+    return {
+        one.what: one
+        for one in ceph_checks.check_cluster_over_channel(PlayedCluster(**played), Settings(), clock)
+    }  # type: ignore[arg-type]
 
 
 def test_a_right_that_the_key_lacks_is_named_with_what_it_is_for() -> None:
@@ -371,7 +383,7 @@ def test_a_key_with_all_rights_is_well_and_one_with_more_is_told() -> None:
 def test_every_right_that_is_sent_is_one_of_those_that_are_printed() -> None:
     from predrain.actions.controller.held_caps import _FORMS
 
-    assert [prefix for prefix in _FORMS if f'"{prefix}"' not in str(caps())] == []
+    assert [prefix for prefix in _FORMS if f'"{prefix}"' not in str(build_cephx_caps())] == []
 
 
 def test_throttles_that_no_collector_verifies_and_the_module_are_told() -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Policy
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.ids import OsdId
-from predrain.data.store.port import AUDIT
-from predrain.service.access.book import Book, CredentialKind
+from predrain.data.store.store_port import AUDIT
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
 from predrain.service.cli import main
-from predrain.service.tokens import Scope
 from tests.service.conftest import Place, Serve, Site, shut
 from tests.service.test_drains import ClusterClock, Seated, World, proposed, seated, wish
 
@@ -49,10 +49,10 @@ def made(place: Place, policy: Policy | None = None) -> Iterator[World]:
     cluster = seated()
     reach = Filled(cluster)
     there = replace(place, clock=ClusterClock(cluster), policy=policy or place.policy)  # type: ignore[arg-type]
-    house = there.house(cluster=reach)
-    house.start()
-    yield World(house, cluster, reach)
-    shut(house)
+    application = there.application(cluster=reach)
+    application.start()
+    yield World(application, cluster, reach)
+    shut(application)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def world(place: Place) -> Iterator[World]:
 @pytest.fixture
 def site(world: World, serve: Serve) -> Site:
     world.tick(5)
-    return serve(world.house)
+    return serve(world.application)
 
 
 @pytest.fixture
@@ -71,12 +71,12 @@ def closed(place: Place, serve: Serve) -> Iterator[tuple[World, Site]]:
     """A service outside its hours."""
     for world in made(place, replace(place.policy, window=CLOSED)):
         world.tick(5)
-        yield world, serve(world.house)
+        yield world, serve(world.application)
 
 
 def actor(site: Site) -> dict[str, str]:
     """Somebody with the scope act alone."""
-    token = Book(site.house.store, site.house.clock).make(
+    token = CredentialBook(site.application.store, site.application.clock).issue_credential(
         CredentialKind.TOKEN, "ada", [Scope.READ, Scope.ACT], "test"
     )
     return {"Authorization": f"Bearer {token}"}
@@ -141,8 +141,12 @@ def test_only_an_admin_gives_up_a_cancel_and_the_audit_lists_what_is_left(world:
     assert ended["state"] == "cancelled"
     left = [f"upmap/{pg}" for pg in world.cluster.view().upmap_items]
     assert left
-    told = [line.decided for line in world.house.store.journal(AUDIT) if "give up the cancel" in line.decided]
-    assert all(key in told[-1] and key in ended["ended_why"] for key in left)
+    told = [
+        line.decided
+        for line in world.application.store.journal(AUDIT)
+        if "give up the cancel" in line.decided
+    ]
+    assert all(key in told[-1] and key in ended["end_reason"] for key in left)
 
 
 def test_a_way_that_is_not_open_is_refused_with_a_sentence(world: World, site: Site) -> None:
@@ -171,6 +175,7 @@ def test_an_admin_insists_past_the_window_and_the_drain_begins_the_step_that_was
     assert drain["state"] == "approved"
     shown = {one["code"]: one for one in drain["guards"]}
     assert (shown["window"]["ok"], shown["window"]["insistable"]) == (False, True)
+    assert shown["window"]["transient"]  # the hours begin by themselves
     answer = insist(site, drain)
     assert answer.status_code == 200, answer.text
     said = answer.json()["insistence"]
@@ -191,7 +196,9 @@ def test_an_admin_insists_past_the_window_and_the_drain_begins_the_step_that_was
     world.tick(2)
     assert read(site, drain)["state"] == "holding"
     assert read(site, drain)["insistence"] is None
-    (first, second) = [line for line in world.house.store.journal(AUDIT) if line.decided.startswith("insist")]
+    (first, second) = [
+        line for line in world.application.store.journal(AUDIT) if line.decided.startswith("insist")
+    ]
     assert "past window" in first.decided
     assert "it dies tonight" in second.decided
 

@@ -9,19 +9,18 @@ from datetime import datetime
 
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable, Command, CommandResult, Reweight
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.policy import Mode
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, Command, CommandResult, Reweight
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.core.drain_policy import Mode
 from predrain.actions.guards import AUTOMATIC
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import tiny
-from predrain.data.drain import Intent
+from predrain.actions.simulator.worlds import build_tiny_cluster
 from predrain.data.ids import DeviceId
-from predrain.data.outcome import Fate
-from predrain.service.application import House
+from predrain.data.outcome import DriveFate
+from predrain.service.app.application import Application
 from predrain.service.cli import main
-from predrain.service.drains import plan_etags as seals
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
+from tests.service.person_requests import approve_drain, propose_drain
 from tests.service.test_worker import work
 
 
@@ -59,14 +58,14 @@ class Seated:
 class World:
     """A house over a tiny cluster."""
 
-    house: House
+    application: Application
     cluster: SimulatedCluster
     reach: Seated
 
     def tick(self, times: int = 1, seconds: float = 10.0) -> None:
         for _ in range(times):
             self.cluster.advance(seconds)
-            self.house.step_controller()
+            self.application.step_controller()
 
 
 @pytest.fixture
@@ -78,16 +77,16 @@ def made(place: Place) -> Iterator[World]:
     cluster = seated()
     reach = Seated(cluster)
     on_its_time = replace(place, clock=ClusterClock(cluster))  # type: ignore[arg-type]
-    house = on_its_time.house(cluster=reach)
-    house.start()
-    world = World(house, cluster, reach)
+    application = on_its_time.application(cluster=reach)
+    application.start()
+    world = World(application, cluster, reach)
     yield world
-    shut(house)
+    shut(application)
 
 
 def seated() -> SimulatedCluster:
     """The tiny world, with the drive that readings speak of under osd.0."""
-    spec = tiny(1)
+    spec = build_tiny_cluster(1)
     osds = (replace(spec.osds[0], device=DeviceId("ST4000DM000_A"), model="ST4000DM000"), *spec.osds[1:])
     return SimulatedCluster(replace(spec, osds=osds), 1, NOON)
 
@@ -95,7 +94,7 @@ def seated() -> SimulatedCluster:
 @pytest.fixture
 def site(world: World, serve: Serve) -> Site:
     world.tick(5)
-    return serve(world.house)
+    return serve(world.application)
 
 
 def proposed(site: Site, target: str = "osd.0") -> dict:
@@ -120,11 +119,11 @@ def test_osds_are_shown_with_their_hosts_and_what_is_unknown(site: Site) -> None
 
 
 def test_an_osd_shows_the_outlook_of_its_disk_and_how_it_was_a_week_ago(world: World, site: Site) -> None:
-    world.house.ingest(week_of("A", world.house.clock.now(), pending=400))
-    work(world.house)
+    world.application.ingest(week_of("A", world.application.clock.now(), pending=400))
+    work(world.application)
     row = site.client.get("/api/v1/osds").json()["items"][0]
     assert row["status"] == "bad"
-    assert row["why"]
+    assert row["reasons"]
     assert row["p_fail_30d_week_ago"] is not None
     assert row["p_fail_30d_week_ago"] < row["p_fail_30d"]
     (alert, *_) = site.client.get("/api/v1/alerts").json()["items"]
@@ -141,13 +140,15 @@ def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
     for _ in range(2000):
         world.tick()
         now = site.client.get(f"/api/v1/drains/{drain['id']}").json()
-        left[now["state"]] = now["left_hours"]
+        left[now["state"]] = now["remaining_hours"]
         if now["state"] == "verified":
             break
     assert now["state"] == "verified"
     assert left["draining"] > 0
     assert left["verified"] is None
-    assert now["took_hours"] == pytest.approx((world.cluster.now - began).total_seconds() / 3600, abs=0.02)
+    assert now["duration_hours"] == pytest.approx(
+        (world.cluster.now - began).total_seconds() / 3600, abs=0.02
+    )
     assert now["progress"]["moved_pgs"] == now["progress"]["planned_pgs"] > 0
     assert world.cluster.truth().used_bytes[0] == 0
     line = now["timeline"]
@@ -169,11 +170,11 @@ def test_an_approval_of_a_plan_that_has_moved_starts_nothing_and_shows_the_new_o
     world: World, site: Site
 ) -> None:
     drain = proposed(site)
-    stored = world.house.store.drain(drain["id"])
+    stored = world.application.store.drain(drain["id"])
     assert stored is not None
     assert stored.plan is not None
     fewer = replace(stored.plan, moves=stored.plan.moves[: len(stored.plan.moves) // 2])
-    world.house.store.save_drain(replace(stored, plan=fewer, revision=stored.revision + 1))
+    world.application.store.save_drain(replace(stored, plan=fewer, revision=stored.revision + 1))
     answer = wish(site, drain, "approve", **{"If-Match": drain["etag"]})
     assert answer.status_code == 412
     assert "bytes to move" in answer.json()["detail"]
@@ -203,7 +204,7 @@ def test_a_plan_can_be_seen_without_a_trace(world: World, site: Site) -> None:
     assert plan["moves"]
     assert sum(move["bytes"] for move in plan["moves"]) == plan["bytes"]
     assert sum(rack["bytes"] for rack in plan["targets"]) == plan["bytes"]
-    assert world.house.store.drains() == ()
+    assert world.application.store.drains() == ()
 
 
 def test_what_the_state_does_not_allow_is_refused_with_a_sentence(site: Site) -> None:
@@ -235,7 +236,7 @@ def test_a_halt_stops_a_drain_and_the_status_says_so(world: World, site: Site) -
     drain = proposed(site)
     wish(site, drain, "approve", **{"If-Match": drain["etag"]})
     world.tick(3)
-    site.client.post("/api/v1/halt", json={"why": "look first"}, headers=site.acting)
+    site.client.post("/api/v1/halt", json={"reason": "look first"}, headers=site.acting)
     assert site.client.get("/api/v1/status").json()["controller"] == "holding: halted (look first)"
     sent = list(world.reach.commands)
     world.tick(20)
@@ -266,13 +267,13 @@ def test_a_drains_curve_survives_a_restart(place: Place, serve: Serve) -> None:
     worlds = made(place)
     world = next(worlds)
     world.tick(5)
-    drain = world.house.propose("osd.0", "test", "noisy", Intent.REPLACE)
-    world.house.ask(lambda control, now: control.approve(drain.id, seals.seal(drain), "test", now))
+    drain = propose_drain(world.application, "osd.0", "test")
+    approve_drain(world.application, drain, "test")
     world.tick(60)
-    before = world.house.timelines.of(drain.id)
+    before = world.application.timelines.list_samples(drain.id)
     assert before
-    again = replace(place, clock=ClusterClock(world.cluster)).house(cluster=world.reach)  # type: ignore[arg-type]
-    assert again.timelines.of(drain.id) == before
+    again = replace(place, clock=ClusterClock(world.cluster)).application(cluster=world.reach)  # type: ignore[arg-type]
+    assert again.timelines.list_samples(drain.id) == before
     shut(again)
     next(worlds, None)
 
@@ -280,8 +281,8 @@ def test_a_drains_curve_survives_a_restart(place: Place, serve: Serve) -> None:
 def test_an_osd_that_goes_down_is_a_suspected_death_said_once(world: World, site: Site) -> None:
     world.cluster.fail_osd(world.cluster.view().osds[0].id)
     world.tick(4)
-    said = [one for one in world.house.store.outcomes() if one.device == "ST4000DM000_A"]
-    assert [one.fate for one in said] == [Fate.SUSPECTED]
+    said = [one for one in world.application.store.outcomes() if one.device == "ST4000DM000_A"]
+    assert [one.fate for one in said] == [DriveFate.SUSPECTED]
 
 
 def test_an_osd_that_was_taken_out_before_it_was_stopped_is_no_suspicion(world: World) -> None:
@@ -290,7 +291,7 @@ def test_an_osd_that_was_taken_out_before_it_was_stopped_is_no_suspicion(world: 
     world.tick(4)
     world.cluster.stop_osd(osd)
     world.tick(4)
-    assert world.house.store.outcomes() == ()
+    assert world.application.store.outcomes() == ()
 
 
 @pytest.mark.slow
@@ -298,16 +299,16 @@ def test_in_mode_act_a_bad_disk_is_drained_by_itself_once_it_is_believed(place: 
     worlds = made(replace(place, policy=replace(place.policy, mode=Mode.ACT)))
     world = next(worlds)
     for day in range(4):
-        now = world.house.clock.now()
+        now = world.application.clock.now()
         readings = week_of("A", now, pending=400) if day == 0 else week_of("A", now, pending=400)[-1:]
-        world.house.ingest(readings)
-        work(world.house)
+        world.application.ingest(readings)
+        work(world.application)
         world.tick(3)
         world.cluster.advance(86400)
-    world.house.ingest(week_of("A", world.house.clock.now(), pending=400)[-1:])
-    work(world.house)
+    world.application.ingest(week_of("A", world.application.clock.now(), pending=400)[-1:])
+    work(world.application)
     world.tick(600)
-    (drain,) = world.house.store.drains()
+    (drain,) = world.application.store.drains()
     assert drain.asked_by == AUTOMATIC
     assert drain.state.value in ("verified", "handed_over")
     next(worlds, None)
@@ -326,7 +327,7 @@ def test_the_command_line_plans_asks_approves_and_explains(
     told, refused = capsys.readouterr()
     assert ": approved" in told
     assert "osd.999" in refused
-    (drain,) = world.house.store.drains()
+    (drain,) = world.application.store.drains()
     world.tick(30)
     assert main(["drain", "explain", drain.id, *here]) == 0
     told = capsys.readouterr().out
@@ -353,7 +354,7 @@ def test_brackets_in_what_a_person_wrote_are_printed_and_no_line_is_cut(
     here = ["--state", str(place.state.path)]
     reason = "[/red] rack [bold]7[/] of a ticket whose name is longer than half of a line"
     assert main(["drain", "apply", "osd.0", "--reason", reason, *here]) == 0
-    (drain,) = world.house.store.drains()
+    (drain,) = world.application.store.drains()
     world.tick(30)
     for words in (["list"], ["explain", drain.id]):
         capsys.readouterr()

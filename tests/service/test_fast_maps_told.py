@@ -12,21 +12,21 @@ import pytest
 from predrain.actions.cluster.channel import Argument, DaemonReply
 from predrain.actions.controller.controller import Controller
 from predrain.actions.controller.fast_maps import RECORD, IntervalRecord
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.drain import DrainState
-from predrain.service.doctor import ceph
+from predrain.service.config.settings import Settings
+from predrain.service.doctor import ceph_checks
 from predrain.service.doctor.finding import Finding
-from predrain.service.fleet import FleetSnapshot
-from predrain.service.rest.metrics.drains import drains
-from predrain.service.settings import Settings
+from predrain.service.fleet.fleet import FleetSnapshot
+from predrain.service.rest.metrics.service_metrics import collect_drain_metrics
 from tests.actions.made import wide_spec
-from tests.actions.made_keep import KeepInMemory
+from tests.actions.made_config_keys import KeepInMemory
 from tests.actions.recordings import CLEAN
 from tests.actions.run import Run
 from tests.service.conftest import SetClock
 from tests.service.test_doctor import PlayedCluster
 
-WANTED = Settings.model_validate({"policy": {"fast_maps": 0.25}})
+WANTED = Settings.model_validate({"policy": {"fast_maps_seconds": 0.25}})
 
 
 @dataclass
@@ -59,7 +59,9 @@ class KeptCluster(PlayedCluster):
 
 def told(settings: Settings, **played: object) -> dict[str, Finding]:
     cluster = KeptCluster(**played)  # type: ignore[arg-type]
-    return {one.what: one for one in ceph.seen(cluster, settings, SetClock(CLEAN.at))}
+    return {
+        one.what: one for one in ceph_checks.check_cluster_over_channel(cluster, settings, SetClock(CLEAN.at))
+    }
 
 
 def written(age: timedelta, was: str = "-") -> str:
@@ -96,7 +98,7 @@ def test_a_missing_right_is_wrong_only_where_fast_maps_are_wanted() -> None:
 
 @pytest.mark.parametrize(("state", "left"), [(DrainState.DRAINING, 0.0), (DrainState.HOLDING, 1.0)])
 def test_the_metric_is_1_while_fast_maps_stand_and_nothing_moves(state: DrainState, left: float) -> None:
-    with Run(wide_spec(hosts=8, pg_num=32), policy=Policy(fast_maps=0.25)) as run:
+    with Run(wide_spec(hosts=8, pg_num=32), policy=Policy(fast_maps_seconds=0.25)) as run:
         run.controller = Controller(run.watched, run.store, run.policy, keep=KeepInMemory().signed)
         drain = run.drain("osd.0")
         run.until(drain, DrainState.DRAINING)
@@ -105,6 +107,8 @@ def test_the_metric_is_1_while_fast_maps_stand_and_nothing_moves(state: DrainSta
         assert view.settings["mon/paxos_propose_interval"] == "0.25"
         sight = FleetSnapshot({}, {}, {}, (replace(run.known(drain), state=state),), None, view)
         values = {
-            one.name: one.samples[0].value for one in drains(sight, view, run.cluster.now) if one.samples
+            one.name: one.samples[0].value
+            for one in collect_drain_metrics(sight, view, run.cluster.now)
+            if one.samples
         }
         assert values["predrain_fast_maps_left"] == left

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from predrain.data.ids import DeviceId
-from predrain.models.experience import FleetExperience
-from predrain.service.fleet_counts import BACKGROUND
-from predrain.service.scoring.fleet_experience import ROOM, load_experience
+from predrain.models.forecast.experience import FleetExperience
+from predrain.service.fleet.fleet_counts import BACKGROUND
+from predrain.service.forecasting.fleet_experience import ROOM, load_experience
 from tests.service.conftest import Place, shut, smart_reading, week_of
 from tests.service.test_lifecycle import EAGER, Make, bundle, make, models, shipped
 from tests.service.test_worker import work
@@ -23,12 +23,12 @@ __all__ = ["bundle", "make", "models", "shipped"]  # fixtures of this module, to
 def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
     make: Make, place: Place
 ) -> None:
-    house = make()
+    application = make()
     for serial in "ABC":
-        house.ingest(week_of(serial))
-    work(house)
-    house.watch()
-    shut(house)
+        application.ingest(week_of(serial))
+    work(application)
+    application.update_forecast_health()
+    shut(application)
     place.forecaster.learn_experience(FleetExperience())
     again = make()
     again.clock.sleep(86_400)
@@ -43,16 +43,16 @@ def test_base_rates_that_a_fleet_taught_outlive_the_process_that_learned_them(
 
 
 def test_an_experience_that_cannot_be_read_is_counted_anew(make: Make) -> None:
-    house = make()
+    application = make()
     for serial in "ABC":
-        house.ingest(week_of(serial))
-    work(house)
-    champion = house.lineup.champion
+        application.ingest(week_of(serial))
+    work(application)
+    champion = application.deployed_models.champion
     assert champion is not None
-    house.store.note(ROOM, {champion.fingerprint: b"{"})
-    assert load_experience(house.store, champion.fingerprint) == FleetExperience()
-    house.watch()
-    assert load_experience(house.store, champion.fingerprint).models["ST4000DM000"].drives == 3
+    application.store.write_notes(ROOM, {champion.fingerprint: b"{"})
+    assert load_experience(application.store, champion.fingerprint) == FleetExperience()
+    application.update_forecast_health()
+    assert load_experience(application.store, champion.fingerprint).models["ST4000DM000"].drives == 3
 
 
 def test_the_comparison_is_printed_for_people_and_for_programs(

@@ -7,23 +7,23 @@ from contextlib import suppress
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.signing import sign_text
+from predrain.actions.ceph_mgr.predrain.text_signing import sign_text
 from predrain.actions.cluster.signed_keys import SignedKeys, Unverified
-from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, Petition, Petitions, Wish
-from predrain.actions.controller.requests import NotLeading
-from predrain.actions.core.policy import Policy
+from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, ForwardedRequests
+from predrain.actions.controller.person_request import PersonRequest, RequestKind
+from predrain.actions.controller.request_execution import NotLeading
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.drain import DrainState, Intent
-from predrain.data.log.memory import MemoryLog
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.access.audit import AUDIT
-from predrain.service.drains import plan_etags as seals
-from predrain.service.drains.control import Control
+from predrain.service.drains.drain_control import DrainControl
 from predrain.service.drains.drain_requests import RefusedElsewhere
-from predrain.service.drains.onlooking import PlansOnly
-from predrain.service.drains.timeline import Timelines
-from predrain.service.fleet import Fleet
-from predrain.service.live_cluster import Live
-from tests.actions.made_keep import SIGNING_KEY, KeepInMemory
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.drains.view_only_cluster import PlanOnlyLease
+from predrain.service.fleet.drain_timeline import Timelines
+from predrain.service.fleet.fleet import Fleet
+from tests.actions.made_config_keys import SIGNING_KEY, KeepInMemory
 from tests.service.test_requests_elsewhere import CALLER, Company, LeaseOfOne, memory_of
 
 S = DrainState
@@ -37,9 +37,9 @@ def company() -> Iterator[Company]:
         store.close()
 
 
-def forged_request(company: Company, target: str = "osd.0") -> Petition:
-    return Petition(
-        "5", Wish.PROPOSE, company.cluster.now, "token-file", target=target, reason="a forged one"
+def forged_request(company: Company, target: str = "osd.0") -> PersonRequest:
+    return PersonRequest(
+        RequestKind.PROPOSE, company.cluster.now, "token-file", target=target, reason="a forged one", id="5"
     )
 
 
@@ -49,7 +49,7 @@ def test_a_request_without_a_good_signature_is_not_carried_out_and_is_told_of(
 ) -> None:
     leader = company.leader()
     plain = KeepInMemory()
-    Petitions(plain).lay(forged_request(company))
+    ForwardedRequests(plain).submit_request(forged_request(company))
     text = plain.texts[f"{REQUESTS}5"]
     put = {
         "no signature": text,
@@ -80,14 +80,14 @@ def test_forged_requests_in_numbers_do_not_keep_true_ones_from_being_heard(compa
 def test_a_signed_request_that_is_put_back_is_not_carried_out_again(company: Company) -> None:
     leader = company.leader()
     drain = company.propose(leader)
-    leader.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
-    Petitions(KeepInMemory(company.texts).signed).lay(
-        Petition("5", Wish.PAUSE, company.cluster.now, CALLER, drain.id)
+    company.approve(leader, drain)
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(
+        PersonRequest(RequestKind.PAUSE, company.cluster.now, CALLER, drain.id, id="5")
     )
     old = company.texts[f"{REQUESTS}5"]
     company.step(leader)
     assert leader.store.drains()[0].state is S.PAUSED
-    leader.resume(drain.id, CALLER, company.cluster.now)
+    company.ask(leader, RequestKind.RESUME, drain.id)
     company.texts[f"{REQUESTS}5"] = old
     company.lock.owner = ""
     second = company.leader("second")
@@ -108,7 +108,7 @@ def test_a_request_that_its_caller_carried_out_itself_is_not_carried_out_when_it
 
     beside = company.follower(free)
     drain = company.propose(beside)
-    beside.cancel(drain.id, CALLER, company.cluster.now)
+    company.ask(beside, RequestKind.CANCEL, drain.id)
     before = len(beside.store.drains())
     (name,) = [line.split(" ")[0] for line in (memory_of(beside).signed.read("heard") or "").splitlines()]
     company.texts[f"{REQUESTS}{name}"] = laid[0]
@@ -135,7 +135,7 @@ def test_a_request_stands_in_the_audit_of_who_carries_it_out_with_who_asked_and_
     beside = company.follower(lambda: company.step(leader))
     drain = company.propose(beside)
     with suppress(RefusedElsewhere):
-        beside.propose("osd.0", "another", "again", Intent.REPLACE, company.cluster.now)
+        company.ask(beside, RequestKind.PROPOSE, target="osd.0", caller="another", reason="again")
     lines = [(line.caller, line.decided, line.answered) for line in leader.store.journal(AUDIT)]
     asked = {(caller, decided.split(" {")[0], answered) for caller, decided, answered in lines}
     assert (CALLER, "request propose", f"drain {drain.id}") in asked
@@ -148,9 +148,11 @@ def test_a_process_without_a_key_plans_and_is_refused_everything_else(company: C
     store = SqliteStore(":memory:")
     company.stores.append(store)
     keep = SignedKeys(KeepInMemory(company.texts), None)
-    live = Live(company.cluster, keep, PlansOnly(LeaseOfOne(company.lock, "desk")), "desk", plans_only=True)
-    desk = Control(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
-    desk.look(company.cluster.now)
+    live = LiveClusterParts(
+        company.cluster, keep, PlanOnlyLease(LeaseOfOne(company.lock, "desk")), "desk", plans_only=True
+    )
+    desk = DrainControl(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
+    desk.poll_cluster(company.cluster.now)
     assert desk.draft("osd.0", Intent.REPLACE, company.cluster.now).plan is not None
     with pytest.raises(NotLeading, match="--signing-key FILE"):
         company.propose(desk)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from predrain.service.cli import main
-from predrain.service.cli.connect import Reach
-from predrain.service.live_cluster import conf_of
-from predrain.service.settings import CephTable
+from predrain.service.cli.cluster_connection import ClusterAddress
+from predrain.service.config.settings import CephTable
+from predrain.service.drains.live_cluster import conf_of
 
 RECORDING = Path(__file__).resolve().parents[1] / "data" / "recorded" / "tentacle-clean.zip"
 
@@ -18,7 +18,7 @@ RECORDING = Path(__file__).resolve().parents[1] / "data" / "recorded" / "tentacl
 @pytest.fixture(autouse=True)
 def _no_cluster_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEPH_CONF", "")
-    monkeypatch.setattr("predrain.service.live_cluster.ETC", Path("/nowhere"))
+    monkeypatch.setattr("predrain.service.drains.live_cluster.ETC", Path("/nowhere"))
 
 
 def test_a_plan_against_a_recording_needs_neither_service_nor_cluster(
@@ -88,5 +88,5 @@ def test_the_cluster_is_found_as_cephs_own_tools_find_it(tmp_path: Path) -> None
 def test_the_command_line_wins_over_the_settings(tmp_path: Path) -> None:
     settings = tmp_path / "predrain.toml"
     settings.write_text('[ceph]\nname = "client.a"\nkeyring = "/k"\n')
-    found = Reach(config=settings, name="client.b").settings().ceph
+    found = ClusterAddress(config=settings, name="client.b").settings().ceph
     assert (found.name, found.keyring) == ("client.b", Path("/k"))

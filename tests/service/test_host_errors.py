@@ -7,12 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.log.memory import MemoryLog
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Advice, Status
 from predrain.data.reading import Reading
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.host_errors import HostErrors
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.host_errors import HostErrors
 from tests.service.conftest import NOON, smart_reading
 from tests.service.test_shared_worker import put, worker_on
 

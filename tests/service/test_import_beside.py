@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from predrain.data.importing import ImportPart, Item
-from predrain.data.log.memory import MemoryLog
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Outlook
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.importing import Importer
-from predrain.service.scoring import worker
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.forecasting import worker
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.history_import import Importer
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.test_shared_worker import Member, Partitions, put, stored, worker_on
 
@@ -61,7 +61,7 @@ def test_a_past_that_was_imported_beside_a_worker_is_in_what_it_tells_next(
     if killed:  # before it could hand over what it took in
         importer = Importer("test", clock, store)
         importer.run(past())
-    assert importer.hand_over(log, Sender("import", clock)) == 1
+    assert importer.hand_over(log, RecordSender("import", clock)) == 1
     first.step()
     first.step()
     if moved:
@@ -71,6 +71,6 @@ def test_a_past_that_was_imported_beside_a_worker_is_in_what_it_tells_next(
     (device,) = stored(store)
     told, wanted = store.outlooks(device, NOON), expected.outlooks(device, NOON)
     assert [_forecast(one) for one in told] == [_forecast(one) for one in wanted]
-    assert Importer("test", clock, store).hand_over(log, Sender("import", clock)) == 0
+    assert Importer("test", clock, store).hand_over(log, RecordSender("import", clock)) == 0
     store.close()
     expected.close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from predrain.actions.cluster.channel import DaemonReply
-from predrain.service.cli import data, main
+from predrain.service.cli import data_commands, main
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRAPE = json.loads((ROOT / "tests/data/smart/samples/ata-007.json").read_text())
@@ -49,7 +49,7 @@ def test_each_device_of_the_cluster_is_asked_and_its_host_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = Cluster()
-    monkeypatch.setattr(data, "connected", lambda _: cluster)
+    monkeypatch.setattr(data_commands, "make_cluster_channel", lambda _: cluster)
     arguments = ["data", "import", "ceph-health-metrics", "--state", str(tmp_path), "--json"]
     told = []
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_each_device_of_the_cluster_is_asked_and_its_host_told(
 def test_one_device_can_be_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(data, "connected", lambda _: Cluster())
+    monkeypatch.setattr(data_commands, "make_cluster_channel", lambda _: Cluster())
     device = ["--device", "P3-2TB_9C40918040082", "--state", str(tmp_path)]
     assert main(["data", "import", "ceph-health-metrics", *device]) == 0
     assert "2 readings taken in" in capsys.readouterr().out

@@ -18,14 +18,14 @@ import pytest
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.data.importing import ImportPart, backblaze
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Topic
+from predrain.data.importing import ImportPart, backblaze_import
+from predrain.data.log.log_port import Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.reading import Reading
-from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
 from predrain.service.cli import main
-from predrain.service.importing import BATCH, Importer
-from predrain.service.scoring.sender import Sender
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.history_import import BATCH, Importer
 from tests.service.conftest import SetClock
 
 HOST = HostName("dc1")
@@ -52,7 +52,7 @@ def _kept(path: Path) -> list[tuple[object, ...]]:
 
 
 def _parts(table: Path) -> Iterable[ImportPart]:
-    return backblaze.parts([table], HOST)
+    return backblaze_import.list_backblaze_import_parts([table], HOST)
 
 
 class Dying(SqliteStore):
@@ -232,7 +232,7 @@ def test_fresh_readings_are_handed_to_the_worker_once_each_and_old_ones_are_not(
     importer = Importer("backblaze", SystemClock(), store)
     importer.run(_parts(table))
     newest = max(reading.taken_at for reading in store.latest_readings().values())
-    sender = Sender("import", SystemClock())
+    sender = RecordSender("import", SystemClock())
     assert importer.hand_over(log, sender) == 0
     later = Importer("backblaze", SetClock(newest + timedelta(days=1)), store)
     later.run(_parts(table))

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.service.memory_victim import KEY, ClusterManager, SharedCluster
 from tests.service.test_drains import seated
 
@@ -93,7 +93,7 @@ def test_a_drain_goes_on_after_its_controller_was_killed_for_want_of_memory(tmp_
     for _ in range(5):
         cluster.advance(10)
         controller.tick(cluster.now)
-    asked = controller.propose("osd.0", "anna", "noisy", cluster.now)
+    asked = controller.requests.propose("osd.0", "anna", "noisy", cluster.now)
     controller.requests.approve(asked.id, "anna", cluster.now)
     held = sum(cluster.truth().used_bytes.values())
     with shared(cluster, tmp_path) as socket, group_with_limit() as group:

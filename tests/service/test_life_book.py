@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Outlook, Status
-from predrain.data.reading import Counters, Identity, Protocol, Reading, Role, Seat, Smart
-from predrain.data.store.sqlite import MEMORY, SqliteStore
-from predrain.service.lifecycle.book import LifeBook
+from predrain.data.reading import Counters, Identity, OsdDevice, Protocol, Reading, Role, Smart
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
+from predrain.service.fleet.life_book import LifeBook
 from tests.service.conftest import NOON
 
 HOUR = timedelta(hours=1)
@@ -32,7 +32,7 @@ def disk(number: int) -> DeviceId:
 def reading(number: int, hours: float, osd: int | None = None) -> Reading:
     at = NOON + hours * HOUR
     seen = Smart(Protocol.ATA, Identity(model="ST4000DM000"), True, Counters())
-    seats = () if osd is None else (Seat(OsdId(osd), Role.DATA),)
+    seats = () if osd is None else (OsdDevice(OsdId(osd), Role.DATA),)
     return Reading(disk(number), HostName(f"stor-{number % 2}"), at, at, seen, seats)
 
 
@@ -51,10 +51,10 @@ class Known:
 
     def shown_by(self, book: LifeBook, hours: float) -> Mapping[DeviceId, DiskLife]:
         now = NOON + hours * HOUR
-        book.hear(self.outcomes)
-        book.survey(dict(self.readings), dict(self.outlooks), self.drains, None, now)
-        book.age(now)
-        return book.shown
+        book.update_outcomes(self.outcomes)
+        book.assess_lives(dict(self.readings), dict(self.outlooks), self.drains, None, now)
+        book.apply_elapsed_time(now)
+        return book.current_lives
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ steps = st.tuples(
     st.integers(0, 3),
     st.sampled_from(["read", "move", "judge", "drain", "state", "wait"]),
     st.sampled_from(list(DrainState)),
-    st.sampled_from(list(Fate)),
+    st.sampled_from(list(DriveFate)),
     st.sampled_from([0.5, 3.0, 200.0]),
 )
 
@@ -75,7 +75,7 @@ steps = st.tuples(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(steps, max_size=12))
 def test_working_out_what_changed_gives_what_working_out_everything_gives(
-    store: SqliteStore, taken: list[tuple[int, str, DrainState, Fate, float]]
+    store: SqliteStore, taken: list[tuple[int, str, DrainState, DriveFate, float]]
 ) -> None:
     known = Known({disk(n): reading(n, 0, n) for n in range(4)}, {disk(n): outlook(n, 0) for n in range(4)})
     book, hours = LifeBook(store, NOON - 9 * HOUR, STALE), 0.0
@@ -98,8 +98,8 @@ def test_working_out_what_changed_gives_what_working_out_everything_gives(
                 hours += wait
         shown = known.shown_by(book, hours)
         book._touched |= shown.keys()
-        book.age(NOON + hours * HOUR)
-        assert book.shown == shown
+        book.apply_elapsed_time(NOON + hours * HOUR)
+        assert book.current_lives == shown
 
 
 def test_disks_of_which_nothing_changed_are_not_worked_out_again(store: SqliteStore) -> None:

@@ -9,29 +9,29 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from predrain.actions.cluster.port import Cluster
+from predrain.actions.cluster.cluster_port import Cluster
 from predrain.actions.guards import AUTOMATIC
 from predrain.data.clock import Clock
 from predrain.data.ids import DeviceId
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Status
 from predrain.data.scorebook import Scorebook, ScorebookUnusable
-from predrain.data.store.sqlite import SqliteStore
-from predrain.models.bundle import Bundle, save
-from predrain.models.bundle_store import Shelf
-from predrain.models.calibrate import Thresholds
-from predrain.service.application import House, Ports
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.models.deploy.bundle_store import BundleStore
+from predrain.models.forecast.bundle import Bundle, save_bundle
+from predrain.models.forecast.calibration import Thresholds
+from predrain.service.app.application import Application, ApplicationPorts
 from predrain.service.cli import main
-from predrain.service.live_cluster import Live
-from predrain.service.scoring import succession
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.forecasting import model_succession
 from tests.service.conftest import Place, Serve, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock, Seated, seated
 from tests.service.test_worker import work
 
 pytestmark = pytest.mark.slow
 
-Make = Callable[..., House]
+Make = Callable[..., Application]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def bundle(shipped: Bundle, tmp_path: Path) -> Callable[..., Path]:
 
     def made(name: str, **changed: object) -> Path:
         facts = msgspec.structs.replace(shipped.facts, name=name, **changed)
-        save(tmp_path / name, facts, shipped.booster, name)
+        save_bundle(tmp_path / name, facts, shipped.booster, name)
         return tmp_path / name
 
     return made
@@ -54,27 +54,27 @@ def bundle(shipped: Bundle, tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def make(place: Place) -> Iterator[Make]:
     """Houses as `predrain up` makes them: with a folder of promoted bundles and a scorebook."""
-    houses: list[House] = []
+    applications: list[Application] = []
 
-    def made(*, clock: Clock | None = None, cluster: Cluster | None = None) -> House:
-        ports = Ports(
+    def made(*, clock: Clock | None = None, cluster: Cluster | None = None) -> Application:
+        ports = ApplicationPorts(
             SqliteLog(place.state.log),
             SqliteStore(place.state.store),
             clock or place.clock,
             lambda: place.forecaster,
-            Live(cluster) if cluster is not None else None,
+            LiveClusterParts(cluster) if cluster is not None else None,
             installed=place.state.bundles,
             scorebook=Scorebook(place.state.scorebook),
         )
-        houses.append(House(ports, place.policy, place.settings))
-        houses[-1].start()
-        return houses[-1]
+        applications.append(Application(ports, place.policy, place.settings))
+        applications[-1].start()
+        return applications[-1]
 
     yield made
-    for house in houses:
-        shut(house)
-        assert house.scorer.scorebook is not None
-        house.scorer.scorebook.close()
+    for application in applications:
+        shut(application)
+        assert application.scorer.scorebook is not None
+        application.scorer.scorebook.close()
 
 
 @pytest.fixture
@@ -90,23 +90,23 @@ EAGER = Thresholds(warning=1e-6, bad=2e-6)
 def test_a_bundle_is_promoted_and_gone_back_from_while_the_service_runs(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
-    house = make()
-    house.ingest(week_of("A"))
-    work(house)
-    assert (house.bundle_name, house.follow()) == ("default", False)
+    application = make()
+    application.ingest(week_of("A"))
+    work(application)
+    assert (application.bundle_name, application.adopt_promoted_models()) == ("default", False)
     assert models("promote", str(bundle("new"))) == 0
-    house.clock.sleep(3600)
-    assert house.follow()
-    assert house.bundle_name == "new"
-    house.ingest([smart_reading("A", house.clock.now())])
-    work(house)
-    (outlook,) = house.store.latest_outlooks().values()
+    application.clock.sleep(3600)
+    assert application.adopt_promoted_models()
+    assert application.bundle_name == "new"
+    application.ingest([smart_reading("A", application.clock.now())])
+    work(application)
+    (outlook,) = application.store.latest_outlooks().values()
     assert outlook.source == "model:new"
     assert outlook.readings > 1, "what is remembered of a disk outlives the bundle"
     assert models("rollback") == 0
-    assert house.follow()
-    assert house.bundle_name == "default"
-    assert not house.follow()
+    assert application.adopt_promoted_models()
+    assert application.bundle_name == "default"
+    assert not application.adopt_promoted_models()
 
 
 def test_a_promoted_bundle_scores_after_a_restart(
@@ -122,84 +122,86 @@ def test_a_promoted_bundle_scores_after_a_restart(
 def test_a_bundle_that_was_touched_after_it_was_promoted_is_refused_and_the_one_before_goes_on(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
 ) -> None:
-    house = make()
+    application = make()
     assert models("promote", str(bundle("new"))) == 0
-    digest = Shelf(place.state.bundles).roles().champion
+    digest = BundleStore(place.state.bundles).roles().champion
     with (place.state.bundles / str(digest) / "bundle.json").open("a") as file:
         file.write(" ")
-    assert not house.follow()
-    assert house.bundle_name == "default"
-    assert "bundle.json is not what SHA256SUMS says" in house.troubles["bundle"]
+    assert not application.adopt_promoted_models()
+    assert application.bundle_name == "default"
+    assert "bundle.json is not what SHA256SUMS says" in application.troubles["bundle"]
     assert models("rollback") == 0
-    house.follow()
-    assert house.troubles == {}
+    application.adopt_promoted_models()
+    assert application.troubles == {}
 
 
 def test_the_challenger_is_written_down_beside_the_champion_and_shown_nowhere(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], place: Place
 ) -> None:
     assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
-    house = make()
-    house.ingest(week_of("A"))
-    work(house)
-    champion, challenger = house.lineup.champion, house.lineup.challenger
+    application = make()
+    application.ingest(week_of("A"))
+    work(application)
+    champion, challenger = application.deployed_models.champion, application.deployed_models.challenger
     assert champion is not None
     assert challenger is not None
-    assert house.scorer.scorebook is not None
-    told = [house.scorer.scorebook.read(one.fingerprint) for one in (champion, challenger)]
+    assert application.scorer.scorebook is not None
+    told = [application.scorer.scorebook.read(one.fingerprint) for one in (champion, challenger)]
     assert told[0].day.tolist() == told[1].day.tolist()
     assert len(told[0]) == 8
     assert told[0].status[-1] is Status.GOOD
     assert told[1].status[-1] is Status.BAD
-    assert {one.source for one in house.store.outlooks(DeviceId("ST4000DM000_A"))} == {"model:default"}
-    assert house.announcements.newest() == ()
-    assert house.sight().outlooks[DeviceId("ST4000DM000_A")].status is Status.GOOD
+    assert {one.source for one in application.store.outlooks(DeviceId("ST4000DM000_A"))} == {"model:default"}
+    assert application.announcements.list_newest_alerts() == ()
+    assert application.get_snapshot().outlooks[DeviceId("ST4000DM000_A")].status is Status.GOOD
 
 
 def test_a_challenger_that_breaks_and_a_scorebook_that_cannot_be_written_stop_nobody(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
-    house = make()
-    assert house.lineup.challenger is not None
+    application = make()
+    assert application.deployed_models.challenger is not None
 
     def breaks(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(house.lineup.challenger, "outlooks", breaks)
-    house.ingest(week_of("A"))
-    assert work(house) == 8
+    monkeypatch.setattr(application.deployed_models.challenger, "compute_outlooks", breaks)
+    application.ingest(week_of("A"))
+    assert work(application) == 8
 
     def full(*_: object) -> None:
         raise ScorebookUnusable("the scorebook is full: make room.")
 
-    monkeypatch.setattr(house.scorer.scorebook, "write", full)
-    house.ingest(week_of("B"))
-    assert work(house) == 8
-    assert house.troubles == {"scorebook": "the scorebook is full: make room."}
+    monkeypatch.setattr(application.scorer.scorebook, "write", full)
+    application.ingest(week_of("B"))
+    assert work(application) == 8
+    assert application.troubles == {"scorebook": "the scorebook is full: make room."}
 
 
 def test_another_calibration_of_the_same_trees_is_another_bundle(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
-    house = make()
+    application = make()
     assert models("promote", str(bundle("default", thresholds=EAGER))) == 0
-    assert house.follow()
-    line = succession.reign(house.store)
+    assert application.adopt_promoted_models()
+    line = model_succession.find_last_deployment(application.store)
     assert line is not None
     assert line.seen != line.decided
 
 
-def first_proposal(house: House, cluster: Seated, each_day: Callable[[int], None], days: int) -> int | None:
+def first_proposal(
+    application: Application, cluster: Seated, each_day: Callable[[int], None], days: int
+) -> int | None:
     """The day on which something is proposed, while a disk is bad from the first day on."""
     for day in range(days):
-        house.ingest(week_of("A", house.clock.now(), pending=400)[0 if day == 0 else -1 :])
-        work(house)
+        application.ingest(week_of("A", application.clock.now(), pending=400)[0 if day == 0 else -1 :])
+        work(application)
         each_day(day)
         for _ in range(3):
             cluster.cluster.advance(10)
-            house.step_controller()
-        if house.store.drains():
+            application.step_controller()
+        if application.store.drains():
             return day
         cluster.cluster.advance(86_400 - 30)
     return None
@@ -209,22 +211,22 @@ def test_after_a_promotion_nothing_is_proposed_for_72_hours_and_then_it_is(
     make: Make, bundle: Callable[..., Path], models: Callable[..., int]
 ) -> None:
     reach = Seated(seated())
-    house = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
+    application = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
 
     def promoting(day: int) -> None:
         if day == 1:
             assert models("promote", str(bundle("new"))) == 0
-            assert house.follow()
+            assert application.adopt_promoted_models()
 
-    assert first_proposal(house, reach, promoting, 7) == 4, "day 1 and 72 hours"
-    (drain,) = house.store.drains()
+    assert first_proposal(application, reach, promoting, 7) == 4, "day 1 and 72 hours"
+    (drain,) = application.store.drains()
     assert drain.asked_by == AUTOMATIC
 
 
 def test_without_a_promotion_the_same_disk_is_proposed_as_soon_as_it_is_believed(make: Make) -> None:
     reach = Seated(seated())
-    house = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
-    assert first_proposal(house, reach, lambda _: None, 7) in (1, 2)
+    application = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
+    assert first_proposal(application, reach, lambda _: None, 7) in (1, 2)
 
 
 def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
@@ -232,14 +234,14 @@ def test_a_rollback_is_a_change_of_bundle_too_and_is_followed_by_quiet(
 ) -> None:
     assert models("promote", str(bundle("one"))) == 0
     reach = Seated(seated())
-    house = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
+    application = make(clock=ClusterClock(reach.cluster), cluster=reach)  # type: ignore[arg-type]
 
     def going_back(day: int) -> None:
         if day == 1:
             assert models("rollback") == 0
-            assert house.follow()
+            assert application.adopt_promoted_models()
 
-    assert first_proposal(house, reach, going_back, 7) == 4
+    assert first_proposal(application, reach, going_back, 7) == 4
 
 
 def test_the_forecasts_health_is_served_and_measured(
@@ -247,23 +249,25 @@ def test_the_forecasts_health_is_served_and_measured(
 ) -> None:
     assert models("promote", str(bundle("one"))) == 0
     assert models("challenge", str(bundle("eager", thresholds=EAGER))) == 0
-    house = make()
-    site = serve(house)
+    application = make()
+    site = serve(application)
     before = site.client.get("/api/v1/forecast").json()
     assert (before["bundle"]["name"], before["challenger"]["name"]) == ("one", "eager")
-    assert (before["looked_at"], before["comparison"], before["quiet_until"]) == (None, None, None)
+    assert (before["checked_at"], before["comparison"], before["quiet_until"]) == (None, None, None)
     for serial in "ABC":
-        house.ingest(week_of(serial))
-    work(house)
-    house.clock.sleep(86_400)
-    house.conclude(Outcome(DeviceId("ST4000DM000_A"), house.clock.now(), Fate.FAILED, "a person"))
-    house.clock.sleep(86_400)
-    house.ingest([smart_reading(serial, house.clock.now()) for serial in "BC"])
-    work(house)
-    house.watch()
+        application.ingest(week_of(serial))
+    work(application)
+    application.clock.sleep(86_400)
+    application.record_outcome(
+        Outcome(DeviceId("ST4000DM000_A"), application.clock.now(), DriveFate.FAILED, "a person")
+    )
+    application.clock.sleep(86_400)
+    application.ingest([smart_reading(serial, application.clock.now()) for serial in "BC"])
+    work(application)
+    application.update_forecast_health()
     told = site.client.get("/api/v1/forecast").json()
     assert told["comparison"]["failures"] == 1
-    assert [one["foretold"] for one in told["comparison"]["standings"]] == [0, 1]
+    assert [one["detected"] for one in told["comparison"]["bundles"]] == [0, 1]
     assert not told["comparison"]["enough"]
     assert told["comparison"]["sentence"].startswith("Of 1 failure in ")
     assert told["comparison"]["days_left"] > 0
@@ -275,14 +279,14 @@ def test_the_forecasts_health_is_served_and_measured(
     assert 'predrain_bundle_info{bundle="one"} 1.0' in lines
     assert f'predrain_forecast_threshold{{status="bad"}} {bad}' in lines
     assert 'predrain_challenger_info{bundle="eager"} 1.0' in lines
-    assert 'predrain_forecast_foretold{role="challenger"} 1.0' in lines
+    assert 'predrain_forecast_detected_failures{role="challenger"} 1.0' in lines
     assert 'predrain_forecast_concern{cause="drift"} 0.0' in lines
     assert not [line for line in lines if "ST4000DM000_" in line], "no series is named after a device"
     models("promote")
-    house.follow()
+    application.adopt_promoted_models()
     told = site.client.get("/api/v1/forecast").json()
     assert (told["bundle"]["name"], told["challenger"]) == ("eager", None)
-    assert told["before"].startswith("one-")
+    assert told["previous_bundle"].startswith("one-")
     assert told["quiet_until"] is not None
 
 
@@ -302,9 +306,9 @@ def test_without_mlflow_folders_are_promoted_and_versions_are_refused_with_the_e
     assert row["here"] == "champion"
     assert models("promote", "3") == 1
     assert "no registry" in capsys.readouterr().err
-    assert models("promote", "3", "--track", "sqlite:///x.db") == 1
+    assert models("promote", "3", "--tracking-uri", "sqlite:///x.db") == 1
     assert "extra `tracking`" in capsys.readouterr().err
-    assert models("list", "--track", "sqlite:///x.db") == 3
+    assert models("list", "--tracking-uri", "sqlite:///x.db") == 3
     assert models("rollback") == 0
     assert models("rollback") == 1
     assert "Nothing was promoted" in capsys.readouterr().err
@@ -320,7 +324,7 @@ def test_versions_of_the_registry_are_tried_promoted_and_gone_back_from_with_the
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
-    from predrain.models.registry import Registry
+    from predrain.models.deploy.bundle_registry import Registry
 
     registry = Registry(f"sqlite:///{place.state.registry}")
     for name in ("one", "two"):
@@ -381,5 +385,7 @@ def test_the_doctor_looks_at_the_bundle_that_scores_and_at_the_one_on_trial(
     assert models("promote", str(bundle("one"))) == 0
     assert models("challenge", str(bundle("two"))) == 0
     assert told() == "one, its checksums hold, promoted here; two is on trial"
-    (place.state.bundles / str(Shelf(place.state.bundles).roles().champion) / "model.txt").write_text("x")
+    (place.state.bundles / str(BundleStore(place.state.bundles).roles().champion) / "model.txt").write_text(
+        "x"
+    )
     assert "model.txt is not what SHA256SUMS says" in told()

@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 
 from predrain.data.clock import SystemClock
-from predrain.data.log.port import Log, Record, Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.log.log_port import Log, Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
 from predrain.service.cli import main
-from predrain.service.doctor.here import LOOKS
-from predrain.service.settings import CephTable, ServiceTable, Settings
-from predrain.service.state_directory import StateDir
-from predrain.service.storage.identity import (
+from predrain.service.config.settings import CephTable, ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.doctor.local_checks import LOOKS
+from predrain.service.processes.state_opening import open_storage
+from predrain.service.storage.store_identity import (
     MARK_KEY,
     RENEWED_AFTER,
     StoreMarks,
@@ -28,7 +29,6 @@ from predrain.service.storage.identity import (
     find_mark,
     read_identity,
 )
-from predrain.service.storage.opening import open_storage
 from tests.service.conftest import NOON, SetClock, smart_reading
 
 
@@ -39,7 +39,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def state(settings: Settings) -> StateDir:
-    return StateDir(settings.service.state).make()
+    return StateDir(settings.service.state).ensure_exists()
 
 
 @contextmanager
@@ -186,7 +186,7 @@ def test_a_first_start_and_all_that_follow_ask_nothing(settings: Settings) -> No
     for _ in range(3):
         with started(settings) as (log, store):
             identities.add(read_identity(store))
-            assert [one.key for one in log.recent(Topic.OUTLOOKS, 10)] == [MARK_KEY]
+            assert [one.key for one in log.read_newest(Topic.OUTLOOKS, 10)] == [MARK_KEY]
     assert len(identities) == 1
 
 
@@ -237,10 +237,10 @@ def test_the_mark_is_written_anew_before_the_log_drops_it(settings: Settings) ->
     with started(settings) as (log, store):
         marks = StoreMarks(log, store, clock, "predrain")
         marks.step()
-        assert len(log.recent(Topic.OUTLOOKS, 10)) == 1
+        assert len(log.read_newest(Topic.OUTLOOKS, 10)) == 1
         clock.sleep((RENEWED_AFTER + timedelta(days=1)).total_seconds())
         marks.step()
-        assert len(log.recent(Topic.OUTLOOKS, 10)) == 2
+        assert len(log.read_newest(Topic.OUTLOOKS, 10)) == 2
 
 
 def test_the_newest_backup_is_named_with_its_time(

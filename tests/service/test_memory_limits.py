@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from predrain.data.clock import SystemClock
-from predrain.service.doctor import here
-from predrain.service.memory_limits import MIB, memory_limits
-from predrain.service.settings import Settings
+from predrain.service.config.settings import Settings
+from predrain.service.doctor import local_checks
+from predrain.service.doctor.local_checks import MIB, memory_limits
 from tests.service.conftest import Place, shut, smart_reading
 from tests.service.test_worker import work
 
@@ -39,27 +39,27 @@ def test_doctor_proposes_the_drop_in_by_the_disks_of_the_store(
 ) -> None:
     units = tmp_path / "units"
     units.mkdir()
-    (units / here.UNIT).touch()
-    monkeypatch.setattr(here, "UNIT_FOLDERS", (units,))
-    monkeypatch.setattr(here, "DROP_INS", tmp_path / "drop-ins")
-    house = place.house()
-    house.start()
-    house.ingest([smart_reading("A"), smart_reading("B")])
-    work(house)
-    shut(house)
-    (finding,) = here._memory(place.settings, SystemClock())
+    (units / local_checks.UNIT).touch()
+    monkeypatch.setattr(local_checks, "UNIT_FOLDERS", (units,))
+    monkeypatch.setattr(local_checks, "DROP_INS", tmp_path / "drop-ins")
+    application = place.application()
+    application.start()
+    application.ingest([smart_reading("A"), smart_reading("B")])
+    work(application)
+    shut(application)
+    (finding,) = local_checks._check_memory_limits(place.settings, SystemClock())
     assert finding.state == "note"
     assert "for 2 disks" in finding.told
     assert "MemoryHigh=768M\\nMemoryMax=1280M" in finding.told
     folder = tmp_path / "drop-ins"
     folder.mkdir()
     (folder / "memory.conf").write_text(memory_limits(2).drop_in())
-    (finding,) = here._memory(place.settings, SystemClock())
+    (finding,) = local_checks._check_memory_limits(place.settings, SystemClock())
     assert finding.state == "ok"
 
 
 def test_doctor_says_nothing_of_units_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(here, "UNIT_FOLDERS", (tmp_path,))
-    assert list(here._memory(Settings(), SystemClock())) == []
+    monkeypatch.setattr(local_checks, "UNIT_FOLDERS", (tmp_path,))
+    assert list(local_checks._check_memory_limits(Settings(), SystemClock())) == []

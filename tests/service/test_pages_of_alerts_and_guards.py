@@ -42,7 +42,7 @@ def quoted(page: Path) -> list[str]:
 
 def patterns() -> Iterator[re.Pattern[str]]:
     """Every sentence of the guards and of the plan, with any word where the code puts a number or a name."""
-    files = [*(ROOT / "actions" / "guards").glob("*.py"), ROOT / "actions" / "planning" / "routes.py"]
+    files = [*(ROOT / "actions" / "guards").glob("*.py"), ROOT / "actions" / "planning" / "pg_routes.py"]
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.JoinedStr):

@@ -14,17 +14,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.history import EPOCH
 from predrain.data.ids import DeviceId
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Status
 from predrain.data.scorebook import Scorebook, ScorebookLine
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.cli import main
-from predrain.service.policy_preview import PolicyPreviewer, PreviewState
-from predrain.service.scoring.bundled import BundledForecaster
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.policy_preview import PolicyPreviewer, PreviewState
 from tests.service.conftest import Place, smart_reading
 
 DAYS = 80
@@ -56,7 +56,10 @@ def kept(place: Place) -> Path:
         for number in range(2):
             store.add_outcome(
                 Outcome(
-                    DeviceId(f"ST4000DM000_{number:03}"), now - timedelta(days=40), Fate.FAILED, "a person"
+                    DeviceId(f"ST4000DM000_{number:03}"),
+                    now - timedelta(days=40),
+                    DriveFate.FAILED,
+                    "a person",
                 )
             )
         scorebook.write(BundledForecaster.load().fingerprint, lines)
@@ -69,9 +72,9 @@ def test_a_failure_that_was_foretold_is_moved_at_the_set_cost_and_one_in_silence
 ) -> None:
     assert run("--json", "--days", "85") == 0
     told = json.loads(capsys.readouterr().out)
-    (here,) = [row for row in told["rows"] if row["here"]]
+    (here,) = [row for row in told["rows"] if row["current"]]
     assert (told["disks"], told["failures"]) == (DISKS, 2)
-    assert (here["in_time"], here["for_nothing"]) == (1, 0)
+    assert (here["in_time"], here["needless"]) == (1, 0)
     assert 0 < here["rebuilt_bytes"] == pytest.approx(here["moved_bytes"], rel=0.01)
     assert here["cost_bytes"] == pytest.approx(
         here["moved_bytes"] + here["failure_cost"] * here["rebuilt_bytes"]
@@ -125,7 +128,7 @@ def test_a_service_makes_the_same_preview_beside_its_work_and_keeps_it(
 def test_a_replay_that_the_kernel_kills_is_told_and_the_service_stays(
     kept: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.policy_preview._send_preview", _die)
+    monkeypatch.setattr("predrain.service.forecasting.policy_preview._send_preview", _die)
     made = ask_until_made(PolicyPreviewer(), place)
     assert made.preview is None
     assert made.trouble is not None

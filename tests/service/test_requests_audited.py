@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from predrain.actions.controller.person_request import RequestKind
 from predrain.data.drain import DrainState as S
-from predrain.data.store.port import AUDIT
+from predrain.data.store.store_port import AUDIT
 from tests.service.test_requests_elsewhere import CALLER, Company, company
 
 __all__ = ["company"]
@@ -13,7 +14,7 @@ def test_every_request_from_the_cluster_stands_in_the_audit_of_who_carries_it_ou
     leader = company.leader()
     beside = company.follower(lambda: company.step(leader))
     drain = company.propose(beside)
-    assert beside.cancel(drain.id, CALLER, company.cluster.now).state in (S.CANCELLING, S.CANCELLED)
+    assert company.ask(beside, RequestKind.CANCEL, drain.id).state in (S.CANCELLING, S.CANCELLED)
     lines = leader.store.journal(AUDIT)
     assert {line.caller for line in lines} == {CALLER}
     assert all(

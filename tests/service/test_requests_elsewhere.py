@@ -6,38 +6,37 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from predrain.actions.cluster.cluster_port import ClusterUnreachable, Lease, LeaseHolder
 from predrain.actions.cluster.lease_owner import parse_owner
-from predrain.actions.cluster.port import ClusterUnreachable, Lease, LeaseHolder
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller.forwarded_requests import (
-    ANSWERS,
-    REQUESTS,
-    STANDS,
-    Petition,
-    Petitions,
-    Wish,
-)
-from predrain.actions.controller.requests import NotLeading
-from predrain.actions.core.policy import Policy
+from predrain.actions.controller import plan_etags
+from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, STANDS, ForwardedRequests
+from predrain.actions.controller.person_request import PersonRequest, RequestKind
+from predrain.actions.controller.request_execution import NotLeading
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.simulator import SimulatedCluster
-from predrain.data.drain import Drain, DrainState, Intent
-from predrain.data.log.memory import MemoryLog
-from predrain.data.store.faults import StoreFull
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.drains import elsewhere
-from predrain.service.drains import plan_etags as seals
-from predrain.service.drains.control import Control
-from predrain.service.drains.drain_requests import PlanMoved, RefusedElsewhere, Unheard
-from predrain.service.drains.timeline import Timelines
-from predrain.service.fleet import Fleet
-from predrain.service.live_cluster import Live
+from predrain.actions.simulator.cluster_spec import SIMULATED_CLUSTER
+from predrain.data.drain import Drain, DrainState, OfOtherCluster
+from predrain.data.ids import ClusterId
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_faults import StoreFull
+from predrain.data.store.store_port import AUDIT
+from predrain.service.drains import other_controllers
+from predrain.service.drains.drain_control import DrainControl
+from predrain.service.drains.drain_requests import RefusedElsewhere, RequestUnanswered
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.fleet.drain_timeline import Timelines
+from predrain.service.fleet.fleet import Fleet
 from tests.actions.made import tiny_spec
-from tests.actions.made_keep import KeepInMemory
+from tests.actions.made_config_keys import KeepInMemory
 
 S, CALLER = DrainState, "till"
+OTHER_CLUSTER = "11111111-1111-4111-8111-111111111111"
 
 
 class Killed(BaseException):
@@ -71,7 +70,7 @@ class LeaseOfOne:
 
     @property
     def why(self) -> str:
-        return "" if self.held() else "Another controller holds the lease; it does the work, or stop it."
+        return "" if self.is_held() else "Another controller holds the lease; it does the work, or stop it."
 
     @property
     def taken(self) -> bool:
@@ -80,13 +79,13 @@ class LeaseOfOne:
     def hold(self) -> bool:
         if not self.taken:
             self.lock.owner = self.name
-        return self.held()
+        return self.is_held()
 
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self.lock.owner == self.name
 
     def release(self) -> None:
-        if self.held():
+        if self.is_held():
             self.lock.owner = ""
 
     def find_holder(self) -> LeaseHolder | None:
@@ -102,14 +101,16 @@ class Company:
     lock: Lock = field(default_factory=Lock)
     stores: list[SqliteStore] = field(default_factory=list)
 
-    def controller(self, name: str, keep: KeepInMemory | None = None, lease: Lease | None = None) -> Control:
+    def controller(
+        self, name: str, keep: KeepInMemory | None = None, lease: Lease | None = None
+    ) -> DrainControl:
         store = SqliteStore(":memory:")
         self.stores.append(store)
         lease = lease or LeaseOfOne(self.lock, name)
-        live = Live(self.cluster, (keep or KeepInMemory(self.texts)).signed, lease, name)
-        return Control(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
+        live = LiveClusterParts(self.cluster, (keep or KeepInMemory(self.texts)).signed, lease, name)
+        return DrainControl(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
 
-    def leader(self, name: str = "leader", keep: KeepInMemory | None = None) -> Control:
+    def leader(self, name: str = "leader", keep: KeepInMemory | None = None) -> DrainControl:
         """A controller that has the lease and has looked long enough to act."""
         self.lock.owner = name
         made = self.controller(name, keep)
@@ -117,12 +118,12 @@ class Company:
             self.step(made)
         return made
 
-    def step(self, *controls: Control) -> None:
+    def step(self, *controls: DrainControl) -> None:
         self.cluster.advance(10.0)
         for control in controls:
-            control.step(self.cluster.now)
+            control.run_tick(self.cluster.now)
 
-    def follower(self, meanwhile: Callable[[], object]) -> Control:
+    def follower(self, meanwhile: Callable[[], object]) -> DrainControl:
         """A controller beside the one that leads; `meanwhile` runs each time that it waits for an answer."""
         made = self.controller("follower")
         self.step(made)
@@ -134,11 +135,23 @@ class Company:
         """Requests and answers that still lie in the cluster."""
         return [name for name in self.texts if name.startswith((REQUESTS, ANSWERS))]
 
-    def propose(self, control: Control, target: str = "osd.0") -> Drain:
-        return control.propose(target, CALLER, "noisy", Intent.REPLACE, self.cluster.now)
+    def propose(self, control: DrainControl, target: str = "osd.0") -> Drain:
+        return self.ask(control, RequestKind.PROPOSE, target=target, reason="noisy")
+
+    def ask(
+        self, control: DrainControl, kind: RequestKind, id_: str = "", seal: str = "", **said: Any
+    ) -> Drain:
+        """What a person asks of a controller, in the name of `CALLER` if no other one is given."""
+        return control.execute_request(
+            PersonRequest(kind, self.cluster.now, said.pop("caller", CALLER), id_, seal, **said)
+        )
+
+    def approve(self, control: DrainControl, drain: Drain) -> Drain:
+        """The plan that is shown, approved."""
+        return self.ask(control, RequestKind.APPROVE, drain.id, plan_etags.encode_plan_etag(drain))
 
 
-def memory_of(control: Control) -> KeepInMemory:
+def memory_of(control: DrainControl) -> KeepInMemory:
     """What lies below the signatures of a controller's keep."""
     assert isinstance(control.live.keep, SignedKeys)
     assert isinstance(control.live.keep.keep, KeepInMemory)
@@ -162,7 +175,7 @@ def test_a_drain_asked_for_beside_the_leader_is_the_leaders_and_its_progress_is_
     drain = company.propose(beside)
     assert leader.store.drain(drain.id) == drain
     assert (drain.asked_by, drain.state) == (CALLER, S.PROPOSED)
-    approved = beside.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
+    approved = company.approve(beside, drain)
     assert approved.state is S.APPROVED
     callers = [
         line.caller for line in leader.store.journal(drain.id) if line.decided in ("propose", "approve")
@@ -184,14 +197,14 @@ def test_pause_resume_and_cancel_reach_the_leader_and_may_be_said_twice(company:
     leader = company.leader()
     beside = company.follower(lambda: company.step(leader))
     drain = company.propose(beside)
-    beside.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
-    for ask, states in (
-        (beside.pause, {S.PAUSED}),
-        (beside.resume, {S.APPROVED, S.PREPARING, S.DRAINING}),
-        (beside.cancel, {S.CANCELLING, S.CANCELLED}),
+    company.approve(beside, drain)
+    for kind, states in (
+        (RequestKind.PAUSE, {S.PAUSED}),
+        (RequestKind.RESUME, {S.APPROVED, S.PREPARING, S.DRAINING}),
+        (RequestKind.CANCEL, {S.CANCELLING, S.CANCELLED}),
     ):
         for _ in range(2):
-            assert ask(drain.id, CALLER, company.cluster.now).state in states
+            assert company.ask(beside, kind, drain.id).state in states
             (found,) = leader.store.drains()
             assert found.state in states
     asked = [line.decided for line in leader.store.journal(drain.id) if line.caller == CALLER]
@@ -205,7 +218,7 @@ def test_what_the_leader_refuses_comes_back_as_its_sentence(company: Company) ->
         company.propose(beside, "osd.99")
     company.propose(leader)
     with pytest.raises(RefusedElsewhere, match=r"osd\.0 already has drain"):
-        beside.propose("osd.0", "another", "noisy", Intent.REPLACE, company.cluster.now)
+        company.ask(beside, RequestKind.PROPOSE, target="osd.0", caller="another", reason="noisy")
     assert company.left() == []
 
 
@@ -213,14 +226,14 @@ def test_a_plan_that_moved_since_it_was_shown_is_not_approved_beside_the_leader(
     leader = company.leader()
     beside = company.follower(lambda: company.step(leader))
     drain = company.propose(beside)
-    with pytest.raises(PlanMoved):
-        beside.approve(drain.id, '"WyJwcm9wb3NlZCJd"', CALLER, company.cluster.now)
+    with pytest.raises(plan_etags.PlanChanged):
+        company.ask(beside, RequestKind.APPROVE, drain.id, '"WyJwcm9wb3NlZCJd"')
 
 
 def test_a_leader_that_does_not_answer_is_told_of_and_hears_it_later(company: Company) -> None:
     leader = company.leader()
     beside = company.follower(lambda: None)
-    with pytest.raises(Unheard, match=r"stands until \d\d:\d\d UTC"):
+    with pytest.raises(RequestUnanswered, match=r"stands until \d\d:\d\d UTC"):
         company.propose(beside)
     assert not leader.store.drains()
     company.step(leader)
@@ -232,13 +245,13 @@ def test_a_request_of_more_than_ten_minutes_ago_is_not_carried_out_and_the_answe
 ) -> None:
     leader = company.leader()
     beside = company.follower(lambda: None)
-    with pytest.raises(Unheard):
+    with pytest.raises(RequestUnanswered):
         company.propose(beside)
     company.cluster.advance(STANDS.total_seconds())
     company.step(leader)
     assert not leader.store.drains()
     (name,) = company.left()
-    heard = Petitions(KeepInMemory(company.texts).signed).answer_to(name.removeprefix(ANSWERS))
+    heard = ForwardedRequests(KeepInMemory(company.texts).signed).answer_to(name.removeprefix(ANSWERS))
     assert heard is not None
     assert "one is heard within 10 minutes" in heard.refused
     company.cluster.advance(STANDS.total_seconds())
@@ -257,12 +270,80 @@ def test_a_text_that_is_no_request_is_answered_and_does_not_stop_the_next(
     assert "cannot be read" in company.texts[f"{ANSWERS}0"]
 
 
+def cancel_in(company: Company, cluster: str | None, drain: Drain) -> PersonRequest:
+    """A cancel that lies in the cluster, as a controller of that cluster writes it."""
+    wish = PersonRequest(
+        RequestKind.CANCEL, company.cluster.now, CALLER, drain.id,
+        cluster=ClusterId(cluster) if cluster else None, id="5",
+    )  # fmt: skip
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
+    return wish
+
+
+def test_a_request_about_another_cluster_is_refused_with_both_fsids_and_changes_nothing(
+    company: Company,
+) -> None:
+    """The key-value store of a cluster may have been restored from that of another one, where the drain has this id."""
+    leader = company.leader()
+    drain = company.propose(leader)
+    cancel_in(company, OTHER_CLUSTER, drain)
+    company.step(leader)
+    heard = ForwardedRequests(KeepInMemory(company.texts).signed).answer_to("5")
+    assert heard is not None
+    assert (
+        f"about cluster {OTHER_CLUSTER}, and this store is about cluster {SIMULATED_CLUSTER}" in heard.refused
+    )
+    assert leader.store.drain(drain.id) == drain
+
+
+def test_a_request_about_another_cluster_is_refused_also_where_the_drain_is_as_it_asks(
+    company: Company,
+) -> None:
+    leader = company.leader()
+    drain = company.propose(leader)
+    company.ask(leader, RequestKind.CANCEL, drain.id)
+    wish = cancel_in(company, OTHER_CLUSTER, drain)
+    with pytest.raises(OfOtherCluster):
+        leader._controller.requests.execute_once(wish, company.cluster.now)
+
+
+def test_a_request_without_a_cluster_is_about_the_one_that_the_leader_knows(company: Company) -> None:
+    leader = company.leader()
+    drain = company.propose(leader)
+    cancel_in(company, None, drain)
+    company.step(leader)
+    cancelled = leader.store.drain(drain.id)
+    assert cancelled is not None
+    assert cancelled.state is S.CANCELLING
+
+
+def test_a_request_whose_cluster_is_no_fsid_is_answered_with_a_sentence(company: Company) -> None:
+    leader = company.leader()
+    cancel_in(company, "ceph", company.propose(leader))
+    company.step(leader)
+    assert "cannot be read: its cluster is no fsid" in company.texts[f"{ANSWERS}5"]
+
+
+def test_a_forwarded_request_carries_the_fsid_into_the_cluster_and_into_the_audit(company: Company) -> None:
+    leader, written = company.leader(), list[str]()
+
+    def hear() -> None:
+        written.extend(text for name, text in company.texts.items() if name.startswith(REQUESTS))
+        company.step(leader)
+
+    company.propose(company.follower(hear))
+    assert written
+    assert f'"cluster":"{SIMULATED_CLUSTER}"' in written[0]
+    (line,) = leader.store.journal(AUDIT)
+    assert f'"cluster":"{SIMULATED_CLUSTER}"' in line.decided
+
+
 def test_a_request_is_not_answered_before_the_cluster_has_taken_what_it_changed(company: Company) -> None:
     keep = KeepInMemory(company.texts)
     leader = company.leader(keep=keep)
     drain = company.propose(leader)
-    wish = Petition("5", Wish.CANCEL, company.cluster.now, CALLER, drain.id)
-    Petitions(KeepInMemory(company.texts).signed).lay(wish)
+    wish = PersonRequest(RequestKind.CANCEL, company.cluster.now, CALLER, drain.id, id="5")
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
     keep.full = "drain/"
     for _ in range(3):
         company.step(leader)
@@ -281,8 +362,8 @@ def test_a_request_that_the_leaders_store_cannot_take_is_carried_out_by_the_next
     drain = company.propose(leader)
     saves = leader.store.save_drain
     leader.store.save_drain = full  # type: ignore[method-assign]
-    wish = Petition("5", Wish.PAUSE, company.cluster.now, CALLER, drain.id)
-    Petitions(KeepInMemory(company.texts).signed).lay(wish)
+    wish = PersonRequest(RequestKind.PAUSE, company.cluster.now, CALLER, drain.id, id="5")
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
     with pytest.raises(StoreFull):
         company.step(leader)
     assert company.lock.owner == ""
@@ -313,9 +394,9 @@ def test_who_takes_the_lease_to_carry_a_request_out_knows_first_what_the_cluster
     leader = company.leader()
     idle = company.controller("idle")
     drain = company.propose(leader)
-    leader.approve(drain.id, seals.seal(drain), CALLER, company.cluster.now)
+    company.approve(leader, drain)
     company.lock.owner = ""
-    paused = idle.pause(drain.id, CALLER, company.cluster.now)
+    paused = company.ask(idle, RequestKind.PAUSE, drain.id)
     assert (paused.state, paused.resume_to) == (S.PAUSED, S.APPROVED)
 
 
@@ -342,8 +423,10 @@ def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Co
         company.lock.owner = ""
         dying = DyingKeep(company.texts)
         first = company.leader("first", dying)
-        wish = Petition("5", Wish.PROPOSE, company.cluster.now, CALLER, target="osd.0", reason="noisy")
-        Petitions(KeepInMemory(company.texts).signed).lay(wish)
+        wish = PersonRequest(
+            RequestKind.PROPOSE, company.cluster.now, CALLER, target="osd.0", reason="noisy", id="5"
+        )
+        ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
         dying.calls = calls
         with suppress(Killed):
             company.step(first)
@@ -352,7 +435,7 @@ def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Co
         second = company.leader("second")
         (drain,) = second.store.drains()
         assert (drain.state, drain.asked_by) == (S.PROPOSED, CALLER)
-        heard = Petitions(KeepInMemory(company.texts).signed).answer_to("5")
+        heard = ForwardedRequests(KeepInMemory(company.texts).signed).answer_to("5")
         assert heard is not None
         assert (heard.drain, heard.refused) == (drain.id, "")
         assert company.left() == [f"{ANSWERS}5"]
@@ -382,7 +465,7 @@ def test_a_cluster_that_is_silent_to_the_caller_is_told_so(company: Company) -> 
     memory_of(beside).silent = True
     with pytest.raises(ClusterUnreachable):
         company.propose(beside)
-    assert elsewhere.POLLS * elsewhere.POLL_SECONDS < 30
+    assert other_controllers.POLLS * other_controllers.POLL_SECONDS < 30
 
 
 def test_a_halt_that_the_cluster_does_not_take_says_that_a_controller_with_another_store_goes_on(
@@ -392,16 +475,16 @@ def test_a_halt_that_the_cluster_does_not_take_says_that_a_controller_with_anoth
     leader = company.leader()
     memory = memory_of(beside)
     memory.silent = True
-    beside.halt("storm")
-    assert beside.halted() == "storm"
-    assert leader.halted() is None
-    assert "a controller that keeps another store goes on" in beside.unreached
+    beside.set_halt("storm")
+    assert beside.find_halt_reason() == "storm"
+    assert leader.find_halt_reason() is None
+    assert "a controller that keeps another store goes on" in beside.unreached_sentence
     company.step(beside)
-    assert "a controller that keeps another store goes on" in beside.unreached
-    again = Control(beside.live, beside.store, MemoryLog(), Policy(), Fleet(beside.store), Timelines())
-    assert "a controller that keeps another store goes on" in again.unreached
+    assert "a controller that keeps another store goes on" in beside.unreached_sentence
+    again = DrainControl(beside.live, beside.store, MemoryLog(), Policy(), Fleet(beside.store), Timelines())
+    assert "a controller that keeps another store goes on" in again.unreached_sentence
     memory.silent = False
     company.step(beside)
-    assert beside.unreached == ""
+    assert beside.unreached_sentence == ""
     company.step(leader)
-    assert leader.halted() == "storm"
+    assert leader.find_halt_reason() == "storm"

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import tiny
+from predrain.actions.simulator.worlds import build_tiny_cluster
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outlook import Status
 from predrain.data.residence import (
@@ -17,12 +17,12 @@ from predrain.data.residence import (
     Residence,
     ResidenceLimits,
     ResidenceState,
-    Settler,
+    SettledBy,
     decide_residence,
     name_apart,
 )
-from predrain.service.application import House
-from predrain.service.notifications import causes
+from predrain.service.app.application import Application
+from predrain.service.notifications import find_alert_causes
 from tests.service.conftest import NOON, Place, shut, smart_reading, week_of
 from tests.service.test_drains import ClusterClock
 from tests.service.test_worker import work
@@ -32,65 +32,67 @@ FORGER = HostName("forger")
 
 
 @pytest.fixture
-def seated(place: Place) -> Iterator[tuple[House, HostName]]:
+def seated(place: Place) -> Iterator[tuple[Application, HostName]]:
     """A house beside a simulated cluster that has the disk under osd.0, and the host of osd.0."""
-    spec = tiny(1)
+    spec = build_tiny_cluster(1)
     osds = (replace(spec.osds[0], device=DISK, model="ST4000DM000"), *spec.osds[1:])
     cluster = SimulatedCluster(replace(spec, osds=osds), 1, NOON)
     on_its_time = replace(place, clock=ClusterClock(cluster))  # type: ignore[arg-type]
-    house = on_its_time.house(cluster=cluster)
-    house.start()
-    house.step_controller()
-    assert house.fleet.view is not None
-    yield house, house.fleet.view.osds[OsdId(0)].host
-    shut(house)
+    application = on_its_time.application(cluster=cluster)
+    application.start()
+    application.step_controller()
+    assert application.fleet.view is not None
+    yield application, application.fleet.view.osds[OsdId(0)].host
+    shut(application)
 
 
 def test_the_cluster_names_the_home_though_another_host_named_the_disk_first(
-    seated: tuple[House, HostName],
+    seated: tuple[Application, HostName],
 ) -> None:
-    house, home = seated
-    now = house.clock.now()
-    house.ingest([replace(one, host=FORGER) for one in week_of("A", now - timedelta(minutes=10))])
+    application, home = seated
+    now = application.clock.now()
+    application.ingest([replace(one, host=FORGER) for one in week_of("A", now - timedelta(minutes=10))])
     dying = [
         replace(smart_reading("A", now - timedelta(minutes=ago), pending=4000, passed=False), host=home)
         for ago in (3, 2, 1)
     ]
-    house.ingest(dying[:2])
-    work(house)
-    assert house.store.latest_readings()[DISK].host == FORGER
-    house.step_controller()  # it looks where the cluster has the disk, and writes that down
-    house.step_worker()
-    assert house.store.latest_readings()[DISK].host == home
-    house.ingest(dying[2:])
-    work(house)
-    assert house.store.latest_outlooks()[DISK].status is Status.BAD
-    assert not [one for one in causes(house.scene()) if one.key.startswith("twice:")]
+    application.ingest(dying[:2])
+    work(application)
+    assert application.store.latest_readings()[DISK].host == FORGER
+    application.step_controller()  # it looks where the cluster has the disk, and writes that down
+    application.step_worker()
+    assert application.store.latest_readings()[DISK].host == home
+    application.ingest(dying[2:])
+    work(application)
+    assert application.store.latest_outlooks()[DISK].status is Status.BAD
+    assert not [
+        one for one in find_alert_causes(application.build_alert_snapshot()) if one.key.startswith("twice:")
+    ]
 
 
 def test_what_a_forger_says_of_a_disk_under_an_osd_stays_apart_and_is_settled(
-    seated: tuple[House, HostName],
+    seated: tuple[Application, HostName],
 ) -> None:
-    house, home = seated
-    now = house.clock.now()
-    house.ingest([replace(one, host=home) for one in week_of("A", now - timedelta(minutes=10))])
-    house.ingest(
+    application, home = seated
+    now = application.clock.now()
+    application.ingest([replace(one, host=home) for one in week_of("A", now - timedelta(minutes=10))])
+    application.ingest(
         [replace(one, host=FORGER) for one in week_of("A", now - timedelta(minutes=5), pending=4000)]
     )
-    work(house)
-    house.step_controller()
-    house.step_worker()
-    assert {one.host for one in house.store.readings(DISK)} == {home}
-    assert house.store.latest_outlooks()[DISK].status is Status.GOOD
-    assert name_apart(DISK, FORGER) in house.store.latest_outlooks()
-    assert not house.store.drains()
+    work(application)
+    application.step_controller()
+    application.step_worker()
+    assert {one.host for one in application.store.readings(DISK)} == {home}
+    assert application.store.latest_outlooks()[DISK].status is Status.GOOD
+    assert name_apart(DISK, FORGER) in application.store.latest_outlooks()
+    assert not application.store.drains()
 
 
 def test_of_osds_that_are_down_the_cluster_tells_the_host_only_where_none_is_up(
-    seated: tuple[House, HostName],
+    seated: tuple[Application, HostName],
 ) -> None:
-    house, home = seated
-    view = house.fleet.view
+    application, home = seated
+    view = application.fleet.view
     assert view is not None
     elsewhere = next(osd for osd in view.osds.values() if osd.host != home)
     moved = replace(elsewhere, device=DISK)
@@ -104,17 +106,17 @@ def test_of_osds_that_are_down_the_cluster_tells_the_host_only_where_none_is_up(
 
 
 def test_the_host_of_a_disk_is_the_machine_that_its_osd_runs_on_and_no_place_in_crush(
-    seated: tuple[House, HostName],
+    seated: tuple[Application, HostName],
 ) -> None:
-    house, home = seated
-    view = house.fleet.view
+    application, home = seated
+    view = application.fleet.view
     assert view is not None
     split = replace(
         view.osds[OsdId(0)], host=HostName(f"{home}-ssd"), machine=HostName(f"{home}.example.net")
     )
     listed = replace(view, osds={**view.osds, split.id: split}).hosts_of(DISK)
     assert listed == {f"{home}.example.net"}
-    now = house.clock.now()
+    now = application.clock.now()
     claim = HostClaim(FORGER, now, now)
     verdict = decide_residence(Residence(home, now, now, claims=(claim,)), listed, now, ResidenceLimits())
-    assert (verdict.state, verdict.home, verdict.by) == (ResidenceState.SETTLED, home, Settler.CLUSTER)
+    assert (verdict.state, verdict.home, verdict.by) == (ResidenceState.SETTLED, home, SettledBy.CLUSTER)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.log.log_port import Delivered, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading, Unreadable
 from predrain.data.residence import (
@@ -24,13 +24,13 @@ from predrain.data.residence import (
     name_apart,
     place_reading,
 )
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from predrain.data.unreadable import UnreadableCause
-from predrain.service.fleet import Fleet
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.service.fleet.fleet import Fleet
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.service.conftest import NOON, SetClock, smart_reading
 
 HOME, RIVAL = HostName("stor-01"), HostName("stor-02")
@@ -172,8 +172,8 @@ def kept(
 ) -> dict[DeviceId, list[tuple[HostName, datetime]]]:
     """The histories after all, where processes were killed after so many steps each."""
     store, log = SqliteStore(":memory:"), Fused()
-    sender = Sender("test", SetClock())
-    log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])
+    sender = RecordSender("test", SetClock())
+    log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in readings])
     for steps in kills:
         worker = worker_on(store, log)
         try:
@@ -193,15 +193,17 @@ def kept(
 
 
 def filled(readings: Sequence[Reading]) -> MemoryLog:
-    log, sender = MemoryLog(), Sender("test", SetClock())
-    log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])
+    log, sender = MemoryLog(), RecordSender("test", SetClock())
+    log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in readings])
     return log
 
 
-def worker_on(store: SqliteStore, log: MemoryLog) -> Worker[object]:
+def worker_on(store: SqliteStore, log: MemoryLog) -> ScoringWorker[object]:
     if not _FORECASTER:
         _FORECASTER.append(BundledForecaster.load())
     clock = SetClock()
-    worker = Worker(log, store, clock, _FORECASTER[0], Fleet(store), Announcements(), Sender("test", clock))
+    worker = ScoringWorker(
+        log, store, clock, _FORECASTER[0], Fleet(store), Announcements(), RecordSender("test", clock)
+    )
     worker.rebuild()
     return worker  # type: ignore[return-value]

@@ -6,22 +6,22 @@ import socket
 
 import pytest
 
-from predrain.service.access.book import Book, CredentialKind
-from predrain.service.tokens import Scope
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
 from tests.service.access.test_at_the_door import raw
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
 from tests.service.test_worker import work
 
 
 def test_acting_without_the_token_names_the_file_that_has_it(site: Site, place: Place) -> None:
-    answer = site.client.post("/api/v1/halt", json={"why": "x"})
+    answer = site.client.post("/api/v1/halt", json={"reason": "x"})
     assert answer.status_code == 401
     assert str(place.state.token) in answer.json()["detail"]
-    assert site.house.store.halt_reason() is None
+    assert site.application.store.halt_reason() is None
 
 
 def test_a_stranger_is_not_told_where_the_token_lies(site: Site, place: Place) -> None:
-    answer = site.client.post("/api/v1/halt", json={"why": "x"}, headers={"X-Forwarded-For": "192.0.2.7"})
+    answer = site.client.post("/api/v1/halt", json={"reason": "x"}, headers={"X-Forwarded-For": "192.0.2.7"})
     assert answer.status_code == 401
     assert "This needs a token" in answer.json()["detail"]
     assert str(place.state.path) not in answer.text
@@ -32,10 +32,10 @@ def test_a_token_that_nobody_knows_is_refused_even_for_reading(site: Site) -> No
 
 
 def test_a_token_may_only_do_what_its_scopes_say(site: Site) -> None:
-    answer = site.client.post("/api/v1/halt", json={"why": "x"}, headers=site.ingesting)
+    answer = site.client.post("/api/v1/halt", json={"reason": "x"}, headers=site.ingesting)
     assert answer.status_code == 403
     assert "scope act" in answer.json()["detail"]
-    assert site.house.store.halt_reason() is None
+    assert site.application.store.halt_reason() is None
 
 
 OPEN = {
@@ -51,8 +51,8 @@ OPEN = {
 OTHERS = {
     "post readings": Scope.INGEST,
     "post latency": Scope.INGEST,
-    "get hand/steps": Scope.HAND,
-    "post hand/steps/{id}/answer": Scope.HAND,
+    "get executor/steps": Scope.EXECUTE,
+    "post executor/steps/{id}/result": Scope.EXECUTE,
     "get audit": Scope.ADMIN,
     "post drains/{id}/give_up_cancel": Scope.ADMIN,
     "post drains/{id}/insist": Scope.ADMIN,
@@ -62,8 +62,8 @@ OTHERS = {
 
 @pytest.mark.slow
 def test_every_route_refuses_every_token_without_its_scope(site: Site) -> None:
-    book = Book(site.house.store, site.house.clock)
-    tokens = {scope: book.make(CredentialKind.TOKEN, scope, [scope], "test") for scope in Scope}
+    book = CredentialBook(site.application.store, site.application.clock)
+    tokens = {scope: book.issue_credential(CredentialKind.TOKEN, scope, [scope], "test") for scope in Scope}
     document = site.client.get("/api/v1/openapi.json").json()
     let_in, judged = [], set()
     for path, operations in document["paths"].items():
@@ -89,32 +89,32 @@ def test_every_route_refuses_every_token_without_its_scope(site: Site) -> None:
 
 
 def test_halt_stands_until_it_is_lifted_and_says_who_halted(site: Site) -> None:
-    made = site.client.post("/api/v1/halt", json={"why": "maintenance"}, headers=site.acting).json()
+    made = site.client.post("/api/v1/halt", json={"reason": "maintenance"}, headers=site.acting).json()
     assert made == {
         "halted": "maintenance",
         "by": "token-file",
         "since": "2026-03-10T12:00:00Z",
         "unreached": None,
-        "kept": ["store"],
+        "stored_in": ["store"],
     }
     assert site.client.get("/api/v1/halt").json() == made
     assert site.client.get("/api/v1/status").json()["halted"] == "maintenance"
-    lifted = {"halted": None, "by": None, "since": None, "unreached": None, "kept": []}
-    assert site.client.post("/api/v1/halt", json={"why": None}, headers=site.acting).json() == lifted
+    lifted = {"halted": None, "by": None, "since": None, "unreached": None, "stored_in": []}
+    assert site.client.post("/api/v1/halt", json={"reason": None}, headers=site.acting).json() == lifted
     assert site.client.get("/api/v1/halt").json() == lifted
-    lines = [(line.decided, line.caller) for line in site.house.store.journal("halt")]
+    lines = [(line.decided, line.caller) for line in site.application.store.journal("halt")]
     assert lines == [("halt: maintenance", "token-file"), ("lift the halt", "token-file")]
 
 
 def test_a_halt_that_came_past_the_service_names_nobody(site: Site) -> None:
-    site.client.post("/api/v1/halt", json={"why": "maintenance"}, headers=site.acting)
-    site.house.store.set_halt("storm")
+    site.client.post("/api/v1/halt", json={"reason": "maintenance"}, headers=site.acting)
+    site.application.store.set_halt("storm")
     assert site.client.get("/api/v1/halt").json() == {
         "halted": "storm",
         "by": None,
         "since": None,
         "unreached": None,
-        "kept": ["store"],
+        "stored_in": ["store"],
     }
 
 
@@ -126,8 +126,8 @@ def test_a_foreign_host_header_is_refused(site: Site) -> None:
 
 
 def test_a_body_over_the_limit_is_refused_with_and_without_a_length(place: Place, serve: Serve) -> None:
-    house = with_service(place, body_limit_bytes=2000).house()
-    site = serve(house)
+    application = with_service(place, body_limit_bytes=2000).application()
+    site = serve(application)
     told = site.client.post("/api/v1/readings", content=b"[" + b" " * 3000, headers=site.ingesting)
     assert told.status_code == 413
 
@@ -139,7 +139,7 @@ def test_a_body_over_the_limit_is_refused_with_and_without_a_length(place: Place
     streamed = site.client.post("/api/v1/readings", content=chunks(), headers=site.ingesting)
     assert streamed.status_code == 413
     assert "2000 bytes" in streamed.json()["detail"]
-    shut(house)
+    shut(application)
 
 
 def test_a_length_of_thousands_of_digits_is_too_large(site: Site) -> None:
@@ -158,8 +158,8 @@ def test_an_unknown_device_is_a_404_that_says_where_to_look(site: Site) -> None:
 
 
 def test_a_persons_word_about_a_device_is_kept(site: Site) -> None:
-    site.house.ingest([smart_reading("A")])
-    work(site.house)
+    site.application.ingest([smart_reading("A")])
+    work(site.application)
     told = site.client.post(
         "/api/v1/devices/ST4000DM000_A/outcome",
         json={"fate": "failed", "note": "clicked"},

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.drain import JournalEntry
 from predrain.data.ids import OsdId
-from predrain.data.log.memory import MemoryLog
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.changes import ChangeKind
-from predrain.service.rest import listing
-from predrain.service.rest.listing import IncrementalList
-from predrain.service.rest.osds import OsdPage, _listing
-from predrain.service.settings import ServiceTable, Settings
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.app.changes import ChangeKind
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.rest import list_answers
+from predrain.service.rest.list_answers import IncrementalList
+from predrain.service.rest.osd_routes import OsdPage, _create_osd_list
 from tests.service.conftest import NOON, SetClock, Site, smart_reading
 from tests.service.test_drains import World, proposed, seated, site, world  # noqa: F401  (fixtures of a house over a cluster)
 from tests.service.test_worker import work
@@ -41,27 +41,27 @@ class Watched:
         def no_forecaster() -> Any:
             raise AssertionError("nothing is scored here")
 
-        ports = Ports(MemoryLog(), SqliteStore(":memory:"), SetClock(), no_forecaster)
-        self.house = House(ports, Policy(), Settings(service=ServiceTable(state=folder)))
-        self.list: IncrementalList[int] = _listing(self.house)
+        ports = ApplicationPorts(MemoryLog(), SqliteStore(":memory:"), SetClock(), no_forecaster)
+        self.application = Application(ports, Policy(), Settings(service=ServiceTable(state=folder)))
+        self.list: IncrementalList[int] = _create_osd_list(self.application)
         self.there: dict[int, bool] = {}
 
     def become(self, there: dict[int, bool]) -> None:
         """The cluster has these OSDs from now on."""
         self.there = there
         osds = {OsdId(one): replace(VIEW.osds[OsdId(one)], up=up) for one, up in there.items()}
-        self.house.fleet.look(replace(VIEW, osds=osds))
-        self.house.changes.tell(ChangeKind.OSDS)
+        self.application.fleet.update_view(replace(VIEW, osds=osds))
+        self.application.changes.notify_change(ChangeKind.OSDS)
 
     def page(self, limit: int, cursor: str | None) -> dict[str, Any]:
-        answer = self.list.followed(limit, cursor, None)
+        answer = self.list.build_page_since(limit, cursor, None)
         answer.given = True
         found: dict[str, Any] = json.loads(answer.content)
         OsdPage.model_validate_json(json.dumps(found).replace('"in":', '"in_":'))
         return found
 
     def since(self, at: str) -> dict[str, Any]:
-        answer = self.list.followed(10_000, None, at)
+        answer = self.list.build_page_since(10_000, None, at)
         answer.given = True
         found: dict[str, Any] = json.loads(answer.content)
         return found
@@ -86,7 +86,7 @@ def test_pages_joined_are_the_whole_while_osds_come_and_go(fleets: list[dict[int
         assert cursor is None
         assert seen == sorted(set(seen))
         assert always <= set(seen) <= ever
-        watched.house.store.close()
+        watched.application.store.close()
 
 
 @pytest.mark.slow
@@ -103,39 +103,41 @@ def test_who_follows_the_changes_holds_what_the_whole_list_says(
             watched.become(there)
             if looked_at:
                 news = watched.since(at)
-                held = {} if news["whole"] else held
-                held = {osd: row for osd, row in held.items() if osd not in news["gone"]}
+                held = {} if news["full"] else held
+                held = {osd: row for osd, row in held.items() if osd not in news["removed"]}
                 held |= {row["osd"]: row for row in news["items"]}
                 at = news["at"]
                 assert sorted(held.items()) == [
                     (row["osd"], row) for row in watched.page(10_000, None)["items"]
                 ]
-        watched.house.store.close()
+        watched.application.store.close()
 
 
 @pytest.mark.parametrize(("changed", "whole"), [(6, False), (7, True)])
 def test_where_most_of_a_long_list_changed_all_who_follow_it_get_the_same_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int, whole: bool
 ) -> None:
-    monkeypatch.setattr(listing, "MANY", 5)
+    monkeypatch.setattr(list_answers, "MANY", 5)
     watched = Watched(tmp_path)
     watched.become(dict.fromkeys(range(12), True))
     at = watched.page(10_000, None)["at"]
     watched.become({osd: osd >= changed for osd in range(12)})
     news = watched.since(at)
-    assert (news["whole"], len(news["items"])) == (whole, 12 if whole else changed)
-    same = watched.list.followed(10_000, None, at) is watched.list.followed(10_000, None, None)
+    assert (news["full"], len(news["items"])) == (whole, 12 if whole else changed)
+    same = watched.list.build_page_since(10_000, None, at) is watched.list.build_page_since(
+        10_000, None, None
+    )
     assert same is whole
-    watched.house.store.close()
+    watched.application.store.close()
 
 
 def test_only_what_changed_is_sent_to_who_says_since_when(site: Site) -> None:  # noqa: F811
     whole = site.client.get("/api/v1/osds").json()
-    assert (whole["whole"], whole["gone"], len(whole["items"])) == (True, [], 12)
+    assert (whole["full"], whole["removed"], len(whole["items"])) == (True, [], 12)
     same = site.client.get(f"/api/v1/osds?since={whole['at']}").json()
-    assert same == {"items": [], "next": None, "gone": [], "whole": False, "at": whole["at"]}
-    site.house.ingest([smart_reading("A", site.house.clock.now())])
-    work(site.house)
+    assert same == {"items": [], "next": None, "removed": [], "full": False, "at": whole["at"]}
+    site.application.ingest([smart_reading("A", site.application.clock.now())])
+    work(site.application)
     news = site.client.get(f"/api/v1/osds?since={whole['at']}").json()
     assert [row["osd"] for row in news["items"]] == [0]
     assert news["items"][0]["as_of"] is not None
@@ -145,7 +147,7 @@ def test_only_what_changed_is_sent_to_who_says_since_when(site: Site) -> None:  
 @pytest.mark.parametrize("since", ["0-0", "nonsense", "12345678-99999999999999999999", "-"])
 def test_a_since_of_another_start_of_the_service_is_answered_with_the_whole(site: Site, since: str) -> None:  # noqa: F811
     answer = site.client.get("/api/v1/osds", params={"since": since}).json()
-    assert (answer["whole"], len(answer["items"])) == (True, 12)
+    assert (answer["full"], len(answer["items"])) == (True, 12)
 
 
 def test_a_row_is_written_when_it_is_shown_and_again_once_something_of_it_changed(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_a_row_is_written_when_it_is_shown_and_again_once_something_of_it_change
     assert written == [*range(10), 5]
     watched.page(12, None)
     assert written == [*range(10), 5, 10, 11]
-    watched.house.store.close()
+    watched.application.store.close()
 
 
 def test_what_stood_before_is_not_given_again_where_a_row_could_not_be_written_in_advance(
@@ -173,13 +175,13 @@ def test_what_stood_before_is_not_given_again_where_a_row_could_not_be_written_i
 ) -> None:
     watched = Watched(tmp_path)
     watched.become(dict.fromkeys(range(12), True))
-    watched.list.page(12, None).given = True
+    watched.list.build_page(12, None).given = True
     inner, watched.list._write = watched.list._write, None  # type: ignore[assignment]
     watched.become({**dict.fromkeys(range(12), True), 5: False})
     watched.list._write = inner
-    assert watched.list.ready(12, None) is None
-    assert b'"up":false' in watched.list.page(12, None).content
-    watched.house.store.close()
+    assert watched.list.find_ready_page(12, None) is None
+    assert b'"up":false' in watched.list.build_page(12, None).content
+    watched.application.store.close()
 
 
 def test_drains_come_newest_first_and_page_by_page_while_another_is_asked_for(
@@ -200,7 +202,7 @@ def test_drains_come_newest_first_and_page_by_page_while_another_is_asked_for(
 
 def test_a_journal_pages_back_to_its_first_line_while_it_grows(site: Site) -> None:  # noqa: F811
     drain = proposed(site)["id"]
-    store = site.house.store
+    store = site.application.store
     told = [f"line {number}" for number in range(10)]
     store.add_journal(
         [JournalEntry(drain, NOON + timedelta(seconds=n), "", one) for n, one in enumerate(told)]
@@ -208,7 +210,7 @@ def test_a_journal_pages_back_to_its_first_line_while_it_grows(site: Site) -> No
     seen: list[str] = []
     page = site.client.get(f"/api/v1/drains/{drain}/journal?limit=3").json()
     while True:
-        seen = [one["decided"] for one in page["items"]] + seen
+        seen = [one["decision"] for one in page["items"]] + seen
         if page["next"] is None:
             break
         store.add_journal([JournalEntry(drain, NOON, "", f"later {len(seen)}")])
@@ -220,7 +222,7 @@ def test_a_journal_pages_back_to_its_first_line_while_it_grows(site: Site) -> No
 @pytest.mark.parametrize("key", [-2, 10**30, "line", None])
 def test_a_forged_cursor_of_a_journal_gets_no_more_than_a_page(site: Site, key: object) -> None:  # noqa: F811
     drain = proposed(site)["id"]
-    site.house.store.add_journal([JournalEntry(drain, NOON, "", f"line {n}") for n in range(10)])
+    site.application.store.add_journal([JournalEntry(drain, NOON, "", f"line {n}") for n in range(10)])
     cursor = base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
     answer = site.client.get(f"/api/v1/drains/{drain}/journal?limit=3&cursor={cursor}")
     assert answer.status_code in (200, 422)
@@ -233,7 +235,7 @@ def test_every_list_says_what_is_next_and_has_an_etag(site: Site) -> None:  # no
     for path, operations in document["paths"].items():
         body = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
         name = body.get("application/json", {}).get("schema", {}).get("$ref", "").rsplit("/", 1)[-1]
-        if "items" not in bodies.get(name, {}).get("properties", {}) or path.endswith("/hand/steps"):
+        if "items" not in bodies.get(name, {}).get("properties", {}) or path.endswith("/executor/steps"):
             continue
         parameters = {one["name"] for one in operations["get"].get("parameters", ())}
         assert {"limit", "cursor"} <= parameters, path

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from predrain.service.access.book import Book, CredentialKind
-from predrain.service.rest import causes, once
-from predrain.service.rest.once import ROOM
-from predrain.service.tokens import Scope
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
+from predrain.service.rest import cause_routes, idempotency
+from predrain.service.rest.idempotency import ROOM
 from tests.service.conftest import Place, Serve, Site, shut
 
-WISH = {"hours": 8, "why": "firmware", "host": "stor-01"}
+WISH = {"hours": 8, "reason": "firmware", "host": "stor-01"}
 
 
 def asked(site: Site, key: str, body: object = WISH, **headers: str) -> Any:
@@ -45,21 +45,21 @@ def test_another_request_with_the_same_key_is_refused_and_not_carried_out(site: 
     assert other.status_code == 422
     assert "take a new one" in other.json()["detail"]
     elsewhere = site.client.post(
-        "/api/v1/halt", json={"why": None}, headers={**site.acting, "Idempotency-Key": "a"}
+        "/api/v1/halt", json={"reason": None}, headers={**site.acting, "Idempotency-Key": "a"}
     )
     assert elsewhere.status_code == 422
     assert len(silences(site)) == 1
 
 
 def test_the_answer_outlives_a_restart(place: Place, serve: Serve) -> None:
-    house = place.house()
-    first = asked(serve(house), "a")
-    shut(house)
-    house = place.house()
-    site = serve(house)
+    application = place.application()
+    first = asked(serve(application), "a")
+    shut(application)
+    application = place.application()
+    site = serve(application)
     assert asked(site, "a").content == first.content
     assert len(silences(site)) == 1
-    shut(house)
+    shut(application)
 
 
 def test_a_key_is_free_again_after_a_day(site: Site, place: Place) -> None:
@@ -73,7 +73,7 @@ def test_a_key_is_free_again_after_a_day(site: Site, place: Place) -> None:
 def test_a_refusal_is_not_kept_since_nothing_was_done(site: Site) -> None:
     headers = {**site.acting, "Idempotency-Key": "a"}
     assert site.client.delete("/api/v1/silences/none", headers=headers).status_code == 404
-    assert site.house.store.notes(ROOM) == {}
+    assert site.application.store.read_notes(ROOM) == {}
 
 
 def test_an_empty_answer_is_given_again_too(site: Site) -> None:
@@ -85,8 +85,8 @@ def test_an_empty_answer_is_given_again_too(site: Site) -> None:
 
 def test_a_key_belongs_to_who_sent_it(site: Site) -> None:
     asked(site, "a")
-    book = Book(site.house.store, site.house.clock)
-    token = book.make(CredentialKind.TOKEN, "someone", {Scope.READ, Scope.ACT}, "a test")
+    book = CredentialBook(site.application.store, site.application.clock)
+    token = book.issue_credential(CredentialKind.TOKEN, "someone", {Scope.READ, Scope.ACT}, "a test")
     other = asked(site, "a", {**WISH, "host": "stor-02"}, Authorization=f"Bearer {token}")
     assert other.status_code == 201
     assert len(silences(site)) == 2
@@ -102,14 +102,14 @@ def test_a_second_one_while_the_first_is_under_way_is_told_to_wait(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on, answers = threading.Event(), threading.Event(), []
-    silencing = causes.silence
+    silencing = cause_routes.save_silence
 
     def slowly(*given: Any) -> Any:
         begun.set()
         assert go_on.wait(60)
         return silencing(*given)
 
-    monkeypatch.setattr(causes, "silence", slowly)
+    monkeypatch.setattr(cause_routes, "save_silence", slowly)
     first = threading.Thread(target=lambda: answers.append(asked(site, "a")))
     first.start()
     assert begun.wait(60)
@@ -125,11 +125,11 @@ def test_a_second_one_while_the_first_is_under_way_is_told_to_wait(
 def test_no_more_answers_are_kept_than_there_is_room_for(
     site: Site, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(once, "MOST", 3)
+    monkeypatch.setattr(idempotency, "MOST", 3)
     for number in range(5):
         place.clock.sleep(1)
         asked(site, str(number))
-    assert len(site.house.store.notes(ROOM)) == 3
+    assert len(site.application.store.read_notes(ROOM)) == 3
     assert asked(site, "4").json()["id"] in silences(site)
     assert len(silences(site)) == 5
     asked(site, "0")
@@ -144,7 +144,7 @@ def test_every_route_that_acts_takes_a_key(site: Site) -> None:
             if method in ("get", "head") or path.rsplit("/", 1)[-1] in (
                 "readings",  # keyed by device and time
                 "latency",
-                "answer",  # of the mgr's hand: nobody waits for a second one
+                "result",  # of the mgr executor: nobody waits for a second one
                 "session",
                 "enrolment",
             ):

@@ -12,20 +12,20 @@ import httpx2
 import msgspec
 import pytest
 
-from predrain.data.store.faults import StoreBusy
-from predrain.service.application import House
-from predrain.service.changes import ChangeKind
-from predrain.service.fleet_counts import FleetTally, tally
-from predrain.service.rest import status
-from predrain.service.rest.listing import IncrementalList
+from predrain.data.store.store_faults import StoreBusy
+from predrain.service.app.application import Application
+from predrain.service.app.changes import ChangeKind
+from predrain.service.fleet.fleet_counts import FleetTally, count_fleet_disks
+from predrain.service.rest import status_routes
+from predrain.service.rest.list_answers import IncrementalList
 from tests.service.conftest import Serve, Site, smart_reading
 from tests.service.test_worker import work
 
 
 @pytest.mark.parametrize("path", ["/api/v1/status", "/api/v1/osds", "/api/v1/drains", "/api/v1/outlooks"])
 def test_what_has_not_changed_costs_a_304(site: Site, path: str) -> None:
-    site.house.ingest([smart_reading("A")])
-    work(site.house)
+    site.application.ingest([smart_reading("A")])
+    work(site.application)
     first = site.client.get(path)
     again = site.client.get(path, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -33,16 +33,16 @@ def test_what_has_not_changed_costs_a_304(site: Site, path: str) -> None:
 
 def test_a_changed_answer_has_another_etag(site: Site) -> None:
     before = site.client.get("/api/v1/outlooks").headers["etag"]
-    site.house.ingest([smart_reading("A")])
-    work(site.house)
+    site.application.ingest([smart_reading("A")])
+    work(site.application)
     after = site.client.get("/api/v1/outlooks", headers={"If-None-Match": before})
     assert after.status_code == 200
     assert len(after.json()["items"]) == 1
 
 
 def test_pages_follow_each_other_without_loss_while_devices_come(site: Site) -> None:
-    site.house.ingest([smart_reading(f"{n:02d}") for n in range(7)])
-    work(site.house)
+    site.application.ingest([smart_reading(f"{n:02d}") for n in range(7)])
+    work(site.application)
     seen, cursor = [], ""
     while True:
         page = site.client.get(f"/api/v1/devices?limit=3{cursor}").json()
@@ -50,8 +50,8 @@ def test_pages_follow_each_other_without_loss_while_devices_come(site: Site) -> 
         if page["next"] is None:
             break
         cursor = f"&cursor={page['next']}"
-        site.house.ingest([smart_reading("00-new")])
-        work(site.house)
+        site.application.ingest([smart_reading("00-new")])
+        work(site.application)
     assert seen == sorted(f"ST4000DM000_{n:02d}" for n in range(7))
 
 
@@ -78,18 +78,18 @@ def test_events_tell_what_changed_at_most_four_times_a_second(site: Site) -> Non
     listener.start()
     assert ready.wait(5)
     for n in range(20):
-        site.house.ingest([smart_reading(f"E{n}")])
-        site.house.step_worker()
+        site.application.ingest([smart_reading(f"E{n}")])
+        site.application.step_worker()
         time.sleep(0.02)
-    site.house.halt("now", "test")
+    site.application.halt("now", "test")
     listener.join(10)
     assert len(got) == 2
     assert "osds" in got[0][1]["kinds"]
     assert got[1][0] - got[0][0] >= 0.2
 
 
-def test_a_listener_does_not_keep_the_server_from_ending(house: House, serve: Serve) -> None:
-    site = serve(house)
+def test_a_listener_does_not_keep_the_server_from_ending(application: Application, serve: Serve) -> None:
+    site = serve(application)
     begun = threading.Event()
 
     def listen() -> None:
@@ -103,7 +103,7 @@ def test_a_listener_does_not_keep_the_server_from_ending(house: House, serve: Se
     thread = threading.Thread(target=listen)
     thread.start()
     assert begun.wait(5)
-    house.changes.close()
+    application.changes.close()
     thread.join(15)
     assert not thread.is_alive()
 
@@ -112,16 +112,16 @@ def test_a_listener_does_not_keep_the_server_from_ending(house: House, serve: Se
 def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_out(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.house.ingest([smart_reading("A")])
-    work(site.house)
-    begun, go_on, write = threading.Semaphore(0), threading.Event(), IncrementalList.followed
+    site.application.ingest([smart_reading("A")])
+    work(site.application)
+    begun, go_on, write = threading.Semaphore(0), threading.Event(), IncrementalList.build_page_since
 
     def slowly(*given: Any) -> Any:
         begun.release()
         assert go_on.wait(60)
         return write(*given)
 
-    monkeypatch.setattr(IncrementalList, "followed", slowly)
+    monkeypatch.setattr(IncrementalList, "build_page_since", slowly)
     with ThreadPoolExecutor(60) as people:
         asked = [
             people.submit(httpx2.get, f"{site.client.base_url}/api/v1/osds", timeout=60) for _ in range(60)
@@ -140,16 +140,16 @@ def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_ou
 def test_sums_over_all_disks_are_counted_by_one_for_all_who_ask_at_once(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.house.ingest([smart_reading("A")])
-    work(site.house)
+    site.application.ingest([smart_reading("A")])
+    work(site.application)
     begun, go_on = threading.Semaphore(0), threading.Event()
 
     def slowly(*given: Any) -> FleetTally:
         begun.release()
         assert go_on.wait(60)
-        return tally(*given)
+        return count_fleet_disks(*given)
 
-    monkeypatch.setattr(status, "tally", slowly)
+    monkeypatch.setattr(status_routes, "count_fleet_disks", slowly)
     with ThreadPoolExecutor(60) as people:
         asked = [
             people.submit(httpx2.get, f"{site.client.base_url}/api/v1/status", timeout=60) for _ in range(60)
@@ -166,31 +166,31 @@ def test_sums_over_all_disks_are_counted_by_one_for_all_who_ask_at_once(
 def test_a_list_that_is_asked_for_is_written_anew_before_anybody_hears_of_the_change(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.house.ingest([smart_reading("A")])
-    work(site.house)
+    site.application.ingest([smart_reading("A")])
+    work(site.application)
     assert len(site.client.get("/api/v1/devices").json()["items"]) == 1
-    site.house.ingest([smart_reading("B")])
-    work(site.house)
-    monkeypatch.setattr(IncrementalList, "page", None)  # whoever had to write it would fail
+    site.application.ingest([smart_reading("B")])
+    work(site.application)
+    monkeypatch.setattr(IncrementalList, "build_page", None)  # whoever had to write it would fail
     assert len(site.client.get("/api/v1/devices").json()["items"]) == 2
 
 
-def test_a_halt_stands_and_is_told_even_where_a_list_cannot_be_written(house: House) -> None:
+def test_a_halt_stands_and_is_told_even_where_a_list_cannot_be_written(application: Application) -> None:
     def broken(number: int) -> None:
         raise StoreBusy(f"change {number} cannot be looked at")
 
-    house.changes.prepare(broken)
-    before = house.changes.number
-    assert house.halt("smoke", "somebody") == "smoke"
-    assert house.changes.since(before) == (
+    application.changes.register_preparation(broken)
+    before = application.changes.number
+    assert application.halt("smoke", "somebody") == "smoke"
+    assert application.changes.find_changes_since(before) == (
         before + 1,
         frozenset({ChangeKind.HALT, ChangeKind.STATUS, ChangeKind.DRAINS}),
     )
 
 
 def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -> None:
-    site.house.ingest([smart_reading(f"{n}") for n in range(20)])
-    work(site.house)
+    site.application.ingest([smart_reading(f"{n}") for n in range(20)])
+    work(site.application)
     bodies = {site.client.get("/api/v1/outlooks").content for _ in range(3)}
     assert len(bodies) == 1
     assert len(msgspec.json.decode(bodies.pop())["items"]) == 20
@@ -198,8 +198,8 @@ def test_an_answer_is_the_same_bytes_however_often_it_is_asked_for(site: Site) -
 
 @pytest.mark.parametrize(("taken", "packed"), [("gzip", "gzip"), ("identity", None)])
 def test_a_long_answer_is_packed_for_who_can_unpack_it(site: Site, taken: str, packed: str | None) -> None:
-    site.house.ingest([smart_reading(f"{n}") for n in range(20)])
-    work(site.house)
+    site.application.ingest([smart_reading(f"{n}") for n in range(20)])
+    work(site.application)
     answer = site.client.get("/api/v1/outlooks", headers={"Accept-Encoding": taken})
     assert answer.headers.get("content-encoding") == packed
     assert len(answer.json()["items"]) == 20

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from predrain.data.ids import DeviceId
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import LogFull, Record, Topic
+from predrain.data.log.log_port import LogFull, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.reading import Unreadable
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.test_worker import work
@@ -23,10 +23,10 @@ SMART = Path(__file__).parents[1] / "data" / "smart" / "samples"
 
 
 def test_envelopes_that_are_sent_come_out_as_outlooks(site: Site) -> None:
-    sent = [envelope(site.house, reading) for reading in week_of("A", pending=40)]
+    sent = [envelope(site.application, reading) for reading in week_of("A", pending=40)]
     answer = site.client.post("/api/v1/readings", json=sent, headers=site.ingesting)
     assert (answer.status_code, answer.json()) == (200, {"accepted": 8, "refused": []})
-    work(site.house)
+    work(site.application)
     (outlook,) = site.client.get("/api/v1/outlooks").json()["items"]
     assert outlook["device"] == "ST4000DM000_A"
     assert outlook["reasons"][0]["sentence"]
@@ -60,17 +60,17 @@ class CountingLog(MemoryLog):
 def test_deliveries_that_come_at_once_are_taken_in_one_after_the_other(place: Place, serve: Serve) -> None:
     """Each one more would take its turns of the processor from the worker that scores."""
     log = CountingLog()
-    house = place.house(log=log)
-    site = serve(house)
+    application = place.application(log=log)
+    site = serve(application)
 
     def deliver(serial: str) -> int:
-        sent = [envelope(house, smart_reading(serial))]
+        sent = [envelope(application, smart_reading(serial))]
         return site.client.post("/api/v1/readings", json=sent, headers=site.ingesting).status_code
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(deliver, "ABCD")) == {200}
     assert log.most == 1
-    shut(house)
+    shut(application)
 
 
 def test_smartctl_documents_are_taken_as_they_are(site: Site) -> None:
@@ -86,7 +86,7 @@ def test_smartctl_documents_are_taken_as_they_are(site: Site) -> None:
     assert body["accepted"] + len(body["refused"]) == len(documents)
     assert body["accepted"] > 0
     assert all(one["reason"] for one in body["refused"])
-    work(site.house)
+    work(site.application)
     hosts = {one["host"] for one in site.client.get("/api/v1/devices").json()["items"]}
     assert hosts == {"stor-07"}
 
@@ -101,8 +101,8 @@ def test_a_document_that_tells_a_disks_name_alone_is_a_disk_that_could_not_be_re
     }
     answer = site.client.post("/api/v1/readings", json=[document], headers=site.ingesting)
     assert answer.json()["accepted"] == 1
-    work(site.house)
-    (reading,) = site.house.store.readings(DeviceId("ST4000DM000_Z1"))
+    work(site.application)
+    (reading,) = site.application.store.readings(DeviceId("ST4000DM000_Z1"))
     assert isinstance(reading.seen, Unreadable)
     assert words.rstrip(".") in reading.seen.why
 
@@ -125,8 +125,8 @@ def _whole(body: bytes) -> bool:
 
 
 def test_bad_readings_are_refused_one_by_one_and_the_good_ones_are_kept(site: Site) -> None:
-    good = envelope(site.house, smart_reading("A"))
-    future = envelope(site.house, smart_reading("B", NOON + timedelta(hours=1)))
+    good = envelope(site.application, smart_reading("A"))
+    future = envelope(site.application, smart_reading("B", NOON + timedelta(hours=1)))
     negative = json.loads(
         json.dumps(good).replace('"pending":0', '"pending":-3').replace('"pending": 0', '"pending": -3')
     )
@@ -147,10 +147,10 @@ def test_bad_readings_are_refused_one_by_one_and_the_good_ones_are_kept(site: Si
 
 
 def test_a_duplicate_over_http_is_accepted_and_changes_nothing(site: Site) -> None:
-    sent = [envelope(site.house, smart_reading("A"))] * 2
+    sent = [envelope(site.application, smart_reading("A"))] * 2
     assert site.client.post("/api/v1/readings", json=sent, headers=site.ingesting).json()["accepted"] == 2
-    work(site.house)
-    assert len(site.house.store.readings(smart_reading("A").device)) == 1
+    work(site.application)
+    assert len(site.application.store.readings(smart_reading("A").device)) == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"7", b'{"a": 1}', b"\xff\xfe", b"[1, 2"])
@@ -202,22 +202,22 @@ class FullDisk:
 def test_a_full_disk_under_the_log_is_a_503_that_says_so_and_what_was_accepted_is_safe(
     place: Place, serve: Serve
 ) -> None:
-    from predrain.data.log.sqlite import SqliteLog
+    from predrain.data.log.sqlite_log import SqliteLog
 
     log = FullDisk(SqliteLog(place.state.log))
-    house = place.house(log=log)  # type: ignore[arg-type]
-    house.start()
-    site = serve(house)
-    sent = [envelope(house, smart_reading("A"))]
+    application = place.application(log=log)  # type: ignore[arg-type]
+    application.start()
+    site = serve(application)
+    sent = [envelope(application, smart_reading("A"))]
     assert site.client.post("/api/v1/readings", json=sent, headers=site.ingesting).status_code == 200
     log.full = True
     answer = site.client.post(
-        "/api/v1/readings", json=[envelope(house, smart_reading("B"))], headers=site.ingesting
+        "/api/v1/readings", json=[envelope(application, smart_reading("B"))], headers=site.ingesting
     )
     assert answer.status_code == 503
     assert "make room" in answer.json()["detail"]
     assert answer.headers["retry-after"]
     log.full = False
-    work(house)
-    assert set(house.store.latest_outlooks()) == {"ST4000DM000_A"}
-    shut(house)
+    work(application)
+    assert set(application.store.latest_outlooks()) == {"ST4000DM000_A"}
+    shut(application)

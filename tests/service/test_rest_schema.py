@@ -13,8 +13,8 @@ from schemathesis import GenerationMode
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
 from schemathesis.core.failures import Failure, FailureGroup
 
-from predrain.service.rest.app import create_app
-from predrain.service.tokens import gather
+from predrain.service.access.tokens import load_admin_tokens
+from predrain.service.rest.rest_app import create_app
 from tests.service.conftest import Place, week_of
 from tests.service.test_drains import World, made
 from tests.service.test_worker import work
@@ -31,8 +31,8 @@ def world(place: Place) -> Iterator[World]:
     )
     place.settings = place.settings.model_copy(update={"access": access})
     for world in made(place):
-        world.house.ingest(week_of("A", world.house.clock.now(), pending=400))
-        work(world.house)
+        world.application.ingest(week_of("A", world.application.clock.now(), pending=400))
+        work(world.application)
         world.tick(3)
         yield world
 
@@ -40,7 +40,7 @@ def world(place: Place) -> Iterator[World]:
 @pytest.fixture
 def api(world: World, place: Place) -> Any:
     """The app, by its document."""
-    app = create_app(world.house, gather(place.state.token))
+    app = create_app(world.application, load_admin_tokens(place.state.token))
     found = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, headers={"Host": "127.0.0.1"})
     return found.exclude(path="/api/v1/events")  # it never ends
 

@@ -11,22 +11,22 @@ from random import Random
 
 import pytest
 
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Log, Record, Topic
+from predrain.data.log.log_port import Log, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Reading
-from predrain.data.store.faults import StoreAway
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.wire import decode
-from predrain.service.fleet import Fleet
-from predrain.service.log_recall import recall_announcements
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring import worker
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.latest import Gist
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_faults import StoreAway
+from predrain.data.store.store_port import Store
+from predrain.data.wire import decode_envelope
+from predrain.service.fleet.fleet import Fleet
+from predrain.service.forecasting import worker
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.newest_outlooks import NewestOutlookSummaries
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.log_recall import recall_announcements
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.service.conftest import NOON, SetClock, smart_reading
 from tests.service.parted import Member, Partitions
 
@@ -56,16 +56,18 @@ def worker_on(
     *,
     bare: bool = False,
     clock: SetClock | None = None,
-) -> Worker[object]:
+) -> ScoringWorker[object]:
     """bare: as `predrain work` is, which shows no outlooks and keeps only the gist of them."""
     clock = clock or SetClock()
-    sender, latest = Sender("predrain", clock), Gist() if bare else Fleet(store)
-    return Worker(log, store, clock, forecaster, latest, Announcements(), sender)  # type: ignore[arg-type]
+    sender, latest = RecordSender("predrain", clock), NewestOutlookSummaries() if bare else Fleet(store)
+    return ScoringWorker(log, store, clock, forecaster, latest, Announcements(), sender)  # type: ignore[arg-type]
 
 
 def put(log: Log, readings: list[Reading]) -> None:
-    sender = Sender("host", SetClock())
-    log.append(Topic.READINGS, [Record(reading.device, sender.seal(reading)) for reading in readings])
+    sender = RecordSender("host", SetClock())
+    log.append(
+        Topic.READINGS, [Record(reading.device, sender.encode_envelope(reading)) for reading in readings]
+    )
 
 
 def stored(store: Store) -> dict[str, object]:
@@ -74,7 +76,9 @@ def stored(store: Store) -> dict[str, object]:
 
 def announced(log: Log) -> set[tuple[str, object]]:
     """A crash may announce an outlook twice; nobody may announce another one."""
-    found = [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, 10_000)]
+    found = [
+        decode_envelope(record.value, Outlook).body for record in log.read_newest(Topic.OUTLOOKS, 10_000)
+    ]
     assert found
     return {(outlook.device, outlook.as_of) for outlook in found}
 
@@ -116,7 +120,7 @@ def test_workers_that_come_go_and_lose_their_commit_arrive_where_one_alone_arriv
     expected.close()
 
 
-def _step_without_its_commit(worker: Worker[object], member: Member) -> None:
+def _step_without_its_commit(worker: ScoringWorker[object], member: Member) -> None:
     """All of a step is done but its last word: its partitions went to others meanwhile."""
     owners = member.partitions.owners
     commit, lost = Member.commit, []
@@ -132,11 +136,11 @@ def _step_without_its_commit(worker: Worker[object], member: Member) -> None:
 class Overtaken:
     """A worker that stood still over a reading until another one had taken an earlier one, which came late."""
 
-    slow: Worker[object]
+    slow: ScoringWorker[object]
     parts: Partitions
     store: SqliteStore
     alone: MemoryLog
-    single: Worker[object]
+    single: ScoringWorker[object]
     expected: SqliteStore
 
     def send(self, reading: Reading) -> None:
@@ -233,7 +237,9 @@ def test_a_worker_that_stood_still_does_not_announce_again_what_another_one_anno
 
     store.add_readings = freeze  # type: ignore[method-assign,assignment]
     slow.step()
-    outlooks = [decode(record.value, Outlook).body for record in log.recent(Topic.OUTLOOKS, 100)]
+    outlooks = [
+        decode_envelope(record.value, Outlook).body for record in log.read_newest(Topic.OUTLOOKS, 100)
+    ]
     assert [one.as_of for one in outlooks] == [NOON - timedelta(days=5)]
     store.close()
 
@@ -272,7 +278,7 @@ def last_announced(log: Log) -> Status:
     """What a process is told that starts now."""
     known = Announcements()
     recall_announcements(log, known)
-    (outlook,) = known.last().values()
+    (outlook,) = known.list_announced_outlooks().values()
     return outlook.severity
 
 

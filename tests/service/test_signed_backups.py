@@ -9,24 +9,30 @@ from pathlib import Path
 import pytest
 
 from predrain.data.refusal import Refusal
-from predrain.data.store.port import AUDIT
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.book import Book, CredentialKind
-from predrain.service.backup.restoring import restore
-from predrain.service.backup.signing import Authority, NotTrusted, Trust, classify_contents, signing_key
-from predrain.service.backup.taking import take
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import AUDIT
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
+from predrain.service.backup.backup import take_backup
+from predrain.service.backup.backup_signature import (
+    BackupAuthority,
+    BackupTrust,
+    NotTrusted,
+    classify_contents,
+    signing_key,
+)
+from predrain.service.backup.restore import restore_backup
 from predrain.service.cli import main
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import Scope
+from predrain.service.config.state_directory import StateDir
 from tests.attack.backup import _members, _packed, plant_a_token
 from tests.service.conftest import NOON, SetClock
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateDir:
-    made = StateDir(tmp_path / "state").make()
+    made = StateDir(tmp_path / "state").ensure_exists()
     store = SqliteStore(made.store)
-    Book(store, SetClock()).make(CredentialKind.TOKEN, "anna", [Scope.ACT], "bert")
+    CredentialBook(store, SetClock()).issue_credential(CredentialKind.TOKEN, "anna", [Scope.ACT], "bert")
     store.close()
     return made
 
@@ -34,12 +40,12 @@ def state(tmp_path: Path) -> StateDir:
 @pytest.fixture
 def backup(state: StateDir, tmp_path: Path) -> Path:
     out = tmp_path / "backup.tar.gz"
-    take(state, out, "[service]\n", (), "0.1.0", NOON)
+    take_backup(state, out, "[service]\n", (), "0.1.0", NOON)
     return out
 
 
-def key_of(state: StateDir) -> Authority:
-    return Authority(state.path / "backup.pub")
+def key_of(state: StateDir) -> BackupAuthority:
+    return BackupAuthority(state.path / "backup.pub")
 
 
 def acts(state: StateDir) -> list[tuple[str, str]]:
@@ -55,7 +61,7 @@ def test_a_backup_that_its_own_key_signed_is_restored_and_the_audit_says_so(
     state: StateDir, backup: Path, tmp_path: Path
 ) -> None:
     there = StateDir(tmp_path / "there")
-    restore(backup, there, key_of(state), by="cli:anna", clock=SetClock())
+    restore_backup(backup, there, key_of(state), by="cli:anna", clock=SetClock())
     (*_, (caller, told)) = acts(there)
     assert caller == "cli:anna"
     assert json.loads(told.removeprefix("restore ")) == {
@@ -72,7 +78,9 @@ def test_no_forged_backup_is_restored_and_nothing_of_it_is_in_place(
     there, forged = StateDir(tmp_path / "there"), tmp_path / "forged"
     forged.mkdir()
     tally = plant_a_token(
-        backup, forged, lambda file: restore(file, there, key_of(state), by="anna", clock=SetClock()) and None
+        backup,
+        forged,
+        lambda file: restore_backup(file, there, key_of(state), by="anna", clock=SetClock()) and None,
     )
     assert (tally.tried, tally.got_through) == (8, 0)
     assert [one.name for one in there.path.iterdir()] == ["lock"]
@@ -106,9 +114,9 @@ def test_a_backup_of_version_0_1_0_has_no_signature_and_is_restored_by_what_is_t
     old = tmp_path / "old.tar.gz"
     old.write_bytes(_packed(members))
     with pytest.raises(Refusal, match="has no signature"):
-        restore(old, StateDir(tmp_path / "there"), key_of(state), by="me", clock=SetClock())
-    every = Authority(trusted=frozenset(Trust))
-    restore(old, StateDir(tmp_path / "there"), every, by="me", clock=SetClock())
+        restore_backup(old, StateDir(tmp_path / "there"), key_of(state), by="me", clock=SetClock())
+    every = BackupAuthority(trusted=frozenset(BackupTrust))
+    restore_backup(old, StateDir(tmp_path / "there"), every, by="me", clock=SetClock())
 
 
 def test_the_key_that_signs_is_its_owner_s_in_no_backup_and_may_lie_elsewhere(
@@ -120,12 +128,12 @@ def test_the_key_that_signs_is_its_owner_s_in_no_backup_and_may_lie_elsewhere(
     elsewhere = tmp_path / "elsewhere.key"
     private.rename(elsewhere)
     out = tmp_path / "second.tar.gz"
-    take(state, out, "", (), "0.1.0", NOON, elsewhere)
+    take_backup(state, out, "", (), "0.1.0", NOON, elsewhere)
     assert not private.exists(), "no other key is made where one is named"
-    restore(out, StateDir(tmp_path / "there"), key_of(state), by="me", clock=SetClock())
+    restore_backup(out, StateDir(tmp_path / "there"), key_of(state), by="me", clock=SetClock())
     elsewhere.chmod(0o644)
     with pytest.raises(Refusal, match="chmod 600"):
-        take(state, tmp_path / "third.tar.gz", "", (), "0.1.0", NOON, elsewhere)
+        take_backup(state, tmp_path / "third.tar.gz", "", (), "0.1.0", NOON, elsewhere)
     assert not (tmp_path / "third.tar.gz").exists()
 
 
@@ -137,26 +145,32 @@ def test_a_key_that_is_none_checks_nothing(backup: Path, tmp_path: Path, content
     key.write_bytes(content)
     for path in (key, tmp_path / "missing.pem"):
         with pytest.raises(Refusal, match=r"holds no Ed25519 key|cannot be read"):
-            restore(backup, StateDir(tmp_path / "there"), Authority(path), by="me", clock=SetClock())
+            restore_backup(
+                backup, StateDir(tmp_path / "there"), BackupAuthority(path), by="me", clock=SetClock()
+            )
 
 
 def test_what_is_trusted_without_proof_counts_for_nothing_where_a_key_is_named(
     state: StateDir, backup: Path, tmp_path: Path
 ) -> None:
-    other = StateDir(tmp_path / "other").make()
+    other = StateDir(tmp_path / "other").ensure_exists()
     signing_key(other)
-    both = replace(key_of(other), trusted=frozenset(Trust))
+    both = replace(key_of(other), trusted=frozenset(BackupTrust))
     with pytest.raises(Refusal, match="not signed by the key that you named"):
-        restore(backup, StateDir(tmp_path / "there"), both, by="me", clock=SetClock())
+        restore_backup(backup, StateDir(tmp_path / "there"), both, by="me", clock=SetClock())
 
 
 def test_every_file_of_a_backup_brings_something_that_is_to_be_trusted() -> None:
-    assert classify_contents(["store.sqlite"]) == {Trust.TOKENS, Trust.DRAINS, Trust.HISTORY}
+    assert classify_contents(["store.sqlite"]) == {
+        BackupTrust.TOKENS,
+        BackupTrust.DRAINS,
+        BackupTrust.HISTORY,
+    }
     assert classify_contents(["log.sqlite", "settings.toml", "bundles/a/trees.txt"]) == {
-        Trust.HISTORY,
-        Trust.SETTINGS,
-        Trust.BUNDLES,
+        BackupTrust.HISTORY,
+        BackupTrust.SETTINGS,
+        BackupTrust.BUNDLES,
     }
     assert classify_contents([]) == set()
     with pytest.raises(NotTrusted):
-        Authority().check(b"", None, ["store.sqlite"])
+        BackupAuthority().check(b"", None, ["store.sqlite"])

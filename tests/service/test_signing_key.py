@@ -11,28 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.signing import sign_text, verify_text
+from predrain.actions.ceph_mgr.predrain.text_signing import sign_text, verify_text
 from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller.replication import name_of, written
-from predrain.data.store.sqlite import MEMORY, SqliteStore
-from predrain.service import up
+from predrain.actions.controller.replication import encode_drain_copy, name_of
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
 from predrain.service.access.audit import AUDIT
 from predrain.service.cli import main
-from predrain.service.doctor import ceph as examined
-from predrain.service.live_cluster import make_live_cluster
-from predrain.service.settings import CephTable, ServiceTable, Settings
-from predrain.service.signing_key import (
+from predrain.service.config.settings import CephTable, ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.doctor import ceph_checks
+from predrain.service.drains.live_cluster import make_live_cluster
+from predrain.service.processes import up
+from predrain.service.storage.signing_key import (
     SigningKeyUnusable,
     find_key_file,
     find_or_make_signing_key,
     find_signing_key,
     read_signing_key,
 )
-from predrain.service.state_directory import StateDir
 from tests.actions.made_channel import MonInMemory
-from tests.actions.made_keep import SIGNING_KEY
-from tests.actions.test_copies import whole_drain
+from tests.actions.made_config_keys import SIGNING_KEY
+from tests.actions.test_replication import whole_drain
 
 
 @dataclass
@@ -45,7 +45,7 @@ class ClosableMon(MonInMemory):
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateDir:
-    return StateDir(tmp_path / "state").make()
+    return StateDir(tmp_path / "state").ensure_exists()
 
 
 def key_file(path: Path, text: str = SIGNING_KEY, mode: int = 0o600) -> Path:
@@ -88,8 +88,8 @@ def test_a_key_of_the_settings_comes_before_that_of_the_mgr_module_and_before_th
 ) -> None:
     find_or_make_signing_key(CephTable(), state)
     ours, hands = key_file(tmp_path / "ours"), key_file(tmp_path / "hands")
-    assert find_key_file(CephTable(signing_key=ours, hand_key=hands), state) == ours
-    assert find_key_file(CephTable(hand_key=hands), state) == hands
+    assert find_key_file(CephTable(signing_key=ours, executor_key=hands), state) == ours
+    assert find_key_file(CephTable(executor_key=hands), state) == hands
     assert find_key_file(CephTable(), state) == state.signing_key
 
 
@@ -134,7 +134,7 @@ def test_a_controller_signs_from_its_first_start_and_a_command_without_a_key_pla
     assert command.plans_only
     assert command.lease is not None
     assert "--signing-key FILE" in command.lease.why
-    leader, page = up._leading(settings, store), up._looking(settings, store)
+    leader, page = up._make_controlled_cluster(settings, store), up._make_observed_cluster(settings, store)
     assert leader is not None
     assert page is not None
     for found in (leader, page):
@@ -148,9 +148,9 @@ def test_without_a_cluster_no_key_is_made(
     state: StateDir, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("CEPH_CONF", raising=False)
-    monkeypatch.setattr("predrain.service.live_cluster.ETC", tmp_path)
+    monkeypatch.setattr("predrain.service.drains.live_cluster.ETC", tmp_path)
     store = SqliteStore(MEMORY)
-    assert up._leading(Settings(service=ServiceTable(state=state.path)), store) is None
+    assert up._make_controlled_cluster(Settings(service=ServiceTable(state=state.path)), store) is None
     assert not state.signing_key.exists()
     store.close()
 
@@ -162,10 +162,15 @@ def test_without_a_cluster_no_key_is_made(
 def mon(monkeypatch: pytest.MonkeyPatch) -> ClosableMon:
     """A cluster with a drain, the counter and a request of an elder version, and one signed text."""
     drain = whole_drain()
-    texts = {name_of(drain): written(drain), "steps": "7 elder", "requests/5": "{}", "halt": "smoke"}
+    texts = {
+        name_of(drain): encode_drain_copy(drain),
+        "steps": "7 elder",
+        "requests/5": "{}",
+        "halt": "smoke",
+    }
     texts["ended"] = sign_text(SIGNING_KEY, "ended", "osd.9-x 3 cancelled")
     made = ClosableMon({f"predrain/{name}": text.encode() for name, text in texts.items()})
-    monkeypatch.setattr("predrain.service.cli.adopt.connected", lambda _: made)
+    monkeypatch.setattr("predrain.service.cli.adopt_commands.make_cluster_channel", lambda _: made)
     return made
 
 
@@ -187,11 +192,11 @@ def test_a_person_reads_the_list_confirms_it_and_all_but_requests_is_signed(
         assert told in shown, told
     assert "never signed" in shown
     assert mon.keys == before
-    seen = shown.rpartition("--seen ")[2].strip()
-    assert main(["ceph", "adopt", *options, "--seen", "0" * 16]) == 1
+    seen = shown.rpartition("--list-id ")[2].strip()
+    assert main(["ceph", "adopt", *options, "--list-id", "0" * 16]) == 1
     assert mon.keys == before
     capsys.readouterr()
-    assert main(["ceph", "adopt", *options, "--seen", seen, "--json"]) == 3
+    assert main(["ceph", "adopt", *options, "--list-id", seen, "--json"]) == 3
     said = json.loads(capsys.readouterr().out)
     assert sorted(said["signed"]) == ["drain/osd.0", "steps"]
     assert [one["key"] for one in said["texts"]] == ["predrain/requests/5"]
@@ -216,7 +221,7 @@ def test_texts_of_a_lost_key_are_signed_with_the_new_one_after_the_same_confirma
     assert main(["ceph", "adopt", *options]) == 3
     shown = capsys.readouterr().out
     assert "predrain/steps: other key" in shown
-    assert main(["ceph", "adopt", *options, "--seen", shown.rpartition("--seen ")[2].strip()]) == 0
+    assert main(["ceph", "adopt", *options, "--list-id", shown.rpartition("--list-id ")[2].strip()]) == 0
     assert verify_text(SIGNING_KEY, "steps", mon.keys["predrain/steps"].decode()) == "7 a"
 
 
@@ -237,12 +242,12 @@ def test_the_doctor_names_each_text_that_is_not_believed_and_the_cure(
     settings = Settings(
         service=ServiceTable(state=state.path), ceph=CephTable(signing_key=key_file(tmp_path / "key"))
     )
-    found = examined._signatures(mon, settings)  # type: ignore[arg-type]
+    found = ceph_checks._check_key_signatures(mon, settings)  # type: ignore[arg-type]
     assert found.state == "wrong"
     for name in ("predrain/drain/osd.0", "predrain/requests/5", "predrain/steps", "`predrain ceph adopt`"):
         assert name in found.told
     assert "predrain/halt" not in found.told
     mon.keys = {"predrain/ended": mon.keys["predrain/ended"]}
-    assert examined._signatures(mon, settings).state == "ok"  # type: ignore[arg-type]
+    assert ceph_checks._check_key_signatures(mon, settings).state == "ok"  # type: ignore[arg-type]
     settings.ceph.signing_key.chmod(0o644)  # type: ignore[union-attr]
-    assert "chmod 600" in examined._signatures(mon, settings).told  # type: ignore[arg-type]
+    assert "chmod 600" in ceph_checks._check_key_signatures(mon, settings).told  # type: ignore[arg-type]

@@ -10,10 +10,10 @@ import pytest
 
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
+from predrain.service.app.life_cycle_schedule import keep_lives
 from predrain.service.cli import main
-from predrain.service.lifecycle.keeping import keep_lives
-from predrain.service.lifecycle.slots import find_stays
+from predrain.service.fleet.slot_history import find_stays
 from tests.service.conftest import Place, Site, smart_reading
 from tests.service.test_disk_lives import NEW, OLD, put_under_osd_0, replace_disk
 from tests.service.test_drains import World, site, world
@@ -68,9 +68,9 @@ def test_a_slot_names_its_disk_and_what_became_of_the_one_before(world: World, s
 
 def test_a_slot_is_told_by_what_is_not_written_down_yet(world: World, site: Site) -> None:
     replace_disk(world)
-    world.house.conclude(Outcome(NEW, world.house.clock.now(), Fate.FAILED, "jo"))
+    world.application.record_outcome(Outcome(NEW, world.application.clock.now(), DriveFate.FAILED, "jo"))
     assert not [
-        one for one in world.house.store.read_life_changes(device=NEW) if one.state is LifeState.FAILED
+        one for one in world.application.store.read_life_changes(device=NEW) if one.state is LifeState.FAILED
     ]
     (now, _) = site.client.get("/api/v1/slots/0").json()["disks"]
     assert (now["state"], now["until"], now["changes"][0]["subject"]) == ("failed", None, "jo")
@@ -106,11 +106,11 @@ def test_the_command_line_tells_the_story_of_a_slot(
 def test_every_disk_that_is_listed_can_be_opened(world: World, site: Site) -> None:
     """Also one that the cluster named, that nobody ever read, and that is gone again."""
     world.tick(5)
-    world.house.ingest([smart_reading("A", world.house.clock.now())])
-    work(world.house)
-    put_under_osd_0(world.house, DeviceId("NEVER_READ"))
-    put_under_osd_0(world.house, OLD)
-    keep_lives(world.house)
+    world.application.ingest([smart_reading("A", world.application.clock.now())])
+    work(world.application)
+    put_under_osd_0(world.application, DeviceId("NEVER_READ"))
+    put_under_osd_0(world.application, OLD)
+    keep_lives(world.application)
     listed = {one["device"] for one in site.client.get("/api/v1/devices").json()["items"]}
     assert "NEVER_READ" in listed
     for device in listed:

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Reason, Status
-from predrain.models.explain import CODES, FACTS
-from predrain.service.fleet import FleetSnapshot
-from predrain.service.fleet_counts import BACKGROUND, WITHOUT_SYMPTOM, silent, tally
+from predrain.models.forecast.explanations import CODES, FACTS
+from predrain.service.fleet.fleet import FleetSnapshot
+from predrain.service.fleet.fleet_counts import BACKGROUND, WITHOUT_SYMPTOM, count_fleet_disks, has_no_symptom
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
 from tests.service.lives import standing_sight
 from tests.service.test_drains import seated
@@ -38,7 +38,7 @@ def sight(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0)
 def test_a_disk_that_left_the_cluster_is_in_no_sum() -> None:
     view = seated().view()
     here, gone = outlook("A", 0.2, "pending-rose", status=Status.BAD), outlook("GONE", 0.3, "no-symptom")
-    counted = tally(sight(here, gone, view=view), NOON, 2 * HOUR)
+    counted = count_fleet_disks(sight(here, gone, view=view), NOON, 2 * HOUR)
     assert counted.total == len(view.osds)
     assert counted.fresh == 1
     assert counted.expected_30d == pytest.approx(0.2)
@@ -52,15 +52,17 @@ def test_osds_on_one_disk_count_as_one_and_a_disk_without_a_name_counts_as_not_r
         osd.id: replace(osd, device=None if osd.id == 1 else DeviceId("ST4000DM000_A"))
         for osd in view.osds.values()
     }
-    counted = tally(sight(outlook("A", 0.1, "no-symptom"), view=replace(view, osds=osds)), NOON, 2 * HOUR)
+    counted = count_fleet_disks(
+        sight(outlook("A", 0.1, "no-symptom"), view=replace(view, osds=osds)), NOON, 2 * HOUR
+    )
     assert (counted.total, counted.fresh) == (2, 1)
 
 
 def test_without_a_cluster_a_disk_counts_until_it_was_not_heard_of_for_a_week() -> None:
     one = outlook("A", 0.1, "no-symptom")
-    assert tally(sight(one, hours=7 * 24), NOON, 2 * HOUR).total == 1
-    assert tally(sight(one, hours=7 * 24 + 1), NOON, 2 * HOUR).total == 0
-    assert tally(sight(one, hours=7 * 24 + 1), NOON, 48 * HOUR).total == 1
+    assert count_fleet_disks(sight(one, hours=7 * 24), NOON, 2 * HOUR).total == 1
+    assert count_fleet_disks(sight(one, hours=7 * 24 + 1), NOON, 2 * HOUR).total == 0
+    assert count_fleet_disks(sight(one, hours=7 * 24 + 1), NOON, 48 * HOUR).total == 1
 
 
 def test_silent_failures_are_those_of_disks_that_show_nothing_whatever_their_status() -> None:
@@ -70,20 +72,20 @@ def test_silent_failures_are_those_of_disks_that_show_nothing_whatever_their_sta
         outlook("C", 0.04, "reallocated-old"),
         outlook("D", None, "smart-failed", status=Status.BAD),
     )
-    counted = tally(told, NOON, 2 * HOUR)
+    counted = count_fleet_disks(told, NOON, 2 * HOUR)
     assert counted.expected_30d == pytest.approx(0.07)
     assert counted.expected_silent_30d == pytest.approx(0.03)
 
 
 def test_what_is_not_known_is_not_expected_to_be_nothing() -> None:
-    counted = tally(sight(outlook("D", None, "smart-failed")), NOON, 2 * HOUR)
+    counted = count_fleet_disks(sight(outlook("D", None, "smart-failed")), NOON, 2 * HOUR)
     assert counted.expected_30d is None
     assert counted.expected_silent_30d is None
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_reason_of_the_model_is_a_symptom_or_said_to_be_none(code: str) -> None:
-    assert silent(outlook("A", 0.1, code)) == (code in WITHOUT_SYMPTOM)
+    assert has_no_symptom(outlook("A", 0.1, code)) == (code in WITHOUT_SYMPTOM)
     assert (code in WITHOUT_SYMPTOM) != any(code in (fact.code, fact.for_sas().code) for fact in FACTS)
 
 
@@ -93,20 +95,20 @@ def test_a_disk_is_fresh_for_two_intervals_of_the_settings(
 ) -> None:
     forecast = place.settings.forecast.model_copy(update={"reading_interval_hours": interval})
     daily = replace(place, settings=place.settings.model_copy(update={"forecast": forecast}))
-    house = daily.house()
-    house.start()
-    house.ingest(week_of("A"))
-    work(house)
-    house.clock.sleep(2 * 3600 + 1)
-    site = serve(house)
+    application = daily.application()
+    application.start()
+    application.ingest(week_of("A"))
+    work(application)
+    application.clock.sleep(2 * 3600 + 1)
+    site = serve(application)
     assert site.client.get("/api/v1/status").json()["readings"] == {"fresh": fresh, "total": 1}
-    house.clock.sleep(46 * 3600)
+    application.clock.sleep(46 * 3600)
     assert site.client.get("/api/v1/status").json()["readings"]["fresh"] == 0
-    shut(house)
+    shut(application)
 
 
 def test_that_a_model_has_a_rate_is_no_symptom() -> None:
-    from predrain.models.explain.base_rate import CODE
+    from predrain.models.forecast.explanations.death_rate_text import CODE
 
     assert {CODE, "as-sata"} == BACKGROUND
     assert BACKGROUND < WITHOUT_SYMPTOM

@@ -12,23 +12,23 @@ from typing import Any
 import pytest
 import structlog
 
-from predrain.actions.cluster.dumps.devices import device_ls, osd_metadata
-from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, Petitions
-from predrain.actions.controller.leadership import Lead
+from predrain.actions.cluster.dumps.device_dumps import device_ls, osd_metadata
+from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS, ForwardedRequests
+from predrain.actions.controller.leadership import Leadership
 from predrain.data.ids import DeviceId, OsdId
-from predrain.data.log.port import Delivered, Topic
+from predrain.data.log.log_port import Delivered, Topic
 from predrain.data.outside_text import CUT_MARK, TEXT_FIELDS, TextField, is_clean
 from predrain.data.reading import Attribute, Reading, Smart, Unreadable
-from predrain.data.smart import Undecodable, decode
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.wire import DeadLetter, Poison
-from predrain.data.wire import decode as opened
-from predrain.service import logging_setup as logs
+from predrain.data.smart import Undecodable, decode_smartctl_output
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.wire import DeadLetter, UndecodableRecord
+from predrain.data.wire import decode_envelope as opened
 from predrain.service.cli import main
-from predrain.service.notifications.mail import Mail
-from tests.actions.made_keep import KeepInMemory
+from predrain.service.notifications.mail_channel import MailChannel
+from predrain.service.runtime import logging_setup
+from tests.actions.made_config_keys import KeepInMemory
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
-from tests.service.telling.test_channels import Post, post_office
+from tests.service.notifications.test_channels import Post, post_office
 from tests.service.test_worker import work
 
 SHORT = "A\x1b[31mB\u202eC\x9b2J\u2066D\x07\nE"
@@ -39,7 +39,7 @@ STEERING = ("\x1b", "\x9b", "\x07", "\u202e", "\u2066", "\x00")
 
 def sent(site: Site, reading: Reading, at: datetime = NOON) -> Smart | Unreadable | None:
     """What is known of a disk after one reading of it came in as an envelope; None: it was refused."""
-    sealed = envelope(site.house, smart_reading())
+    sealed = envelope(site.application, smart_reading())
     sealed["body"] |= {"device": reading.device, "host": reading.host}
     if isinstance(reading.seen, Unreadable):
         del sealed["body"]["smart"]
@@ -59,8 +59,8 @@ def sent(site: Site, reading: Reading, at: datetime = NOON) -> Smart | Unreadabl
     assert len(answer.content) < 5_000
     if answer.json()["refused"]:
         return None
-    work(site.house)
-    kept = site.house.store.latest_readings()[reading.device]
+    work(site.application)
+    kept = site.application.store.latest_readings()[reading.device]
     return kept.seen
 
 
@@ -83,7 +83,7 @@ def by_identity(*names: str) -> Callable[[Site, str], list[str | None]]:
                 "firmware_version": text,
             }
         )
-        printed = decode(told.encode()).smart.identity
+        printed = decode_smartctl_output(told.encode()).smart.identity
         return [
             *(getattr(seen.identity, name) for name in names),
             printed.model,
@@ -109,7 +109,7 @@ def attribute_names(site: Site, text: str) -> list[str | None]:
     seen = sent(site, replace(reading, seen=replace(reading.seen, attributes=rows)))
     assert isinstance(seen, Smart)
     row = {"id": 5, "name": text, "raw": {"value": 1}}
-    printed = decode(
+    printed = decode_smartctl_output(
         json.dumps({"device": {"protocol": "ATA"}, "ata_smart_attributes": {"table": [row]}}).encode()
     )
     return [*(one.name for one in seen.attributes.values()), printed.smart.attributes[5].name]
@@ -118,7 +118,7 @@ def attribute_names(site: Site, text: str) -> list[str | None]:
 def messages(_: Site, text: str) -> list[str | None]:
     program = {"exit_status": 2, "messages": [{"string": text, "severity": "error"}]}
     with pytest.raises(Undecodable) as refused:
-        decode(json.dumps({"smartctl": program}).encode())
+        decode_smartctl_output(json.dumps({"smartctl": program}).encode())
     return [*refused.value.messages, str(refused.value)]
 
 
@@ -129,15 +129,15 @@ def unreadable(site: Site, text: str) -> list[str | None]:
 
 
 def producer(site: Site, text: str) -> list[str | None]:
-    sealed = envelope(site.house, smart_reading()) | {"producer": text}
+    sealed = envelope(site.application, smart_reading()) | {"producer": text}
     try:
         return [opened(json.dumps(sealed).encode(), Reading).producer]
-    except Poison:
+    except UndecodableRecord:
         return [None]
 
 
 def dead_letter(_: Site, text: str) -> list[str | None]:
-    letter = DeadLetter.of(Topic.READINGS, Delivered(1, text, b"{"), ValueError(text), NOON)
+    letter = DeadLetter.from_delivered(Topic.READINGS, Delivered(1, text, b"{"), ValueError(text), NOON)
     return [letter.key, letter.reason]
 
 
@@ -164,33 +164,39 @@ def petition(text: str) -> tuple[KeepInMemory, dict[str, Any]]:
 
 
 def reasons(site: Site, text: str) -> list[str | None]:
-    site.house.ingest([smart_reading()])
-    work(site.house)
-    waiting = Petitions(petition(text)[0]).waiting(NOON)
+    site.application.ingest([smart_reading()])
+    work(site.application)
+    waiting = ForwardedRequests(petition(text)[0]).list_waiting_requests(NOON)
     note = posted(site, "devices/ST4000DM000_Z1/outcome", {"fate": "cleared", "note": text}, "note")
     return [*note, *(one.reason for one in waiting)]
 
 
 def callers(_: Site, text: str) -> list[str | None]:
-    return [one.caller for one in Petitions(petition(text)[0]).waiting(NOON)] or [None]
+    return [one.caller for one in ForwardedRequests(petition(text)[0]).list_waiting_requests(NOON)] or [None]
 
 
 def patterns(site: Site, text: str) -> list[str | None]:
-    body = {"hours": 1, "why": "x", "host": text, "name": text}
-    waiting = Petitions(petition(text)[0]).waiting(NOON)
+    body = {"hours": 1, "reason": "x", "host": text, "name": text}
+    waiting = ForwardedRequests(petition(text)[0]).list_waiting_requests(NOON)
     return [*posted(site, "silences", body, "host", "name"), *(one.target for one in waiting)]
 
 
 def halts(site: Site, text: str) -> list[str | None]:
-    asked = posted(site, "halt", {"why": text}, "halted")
+    asked = posted(site, "halt", {"reason": text}, "halted")
     assert main(
-        ["halt", "--why", text.replace("\x00", ""), "--state", str(site.house.settings.service.state)]
+        [
+            "halt",
+            "--reason",
+            text.replace("\x00", ""),
+            "--state",
+            str(site.application.settings.service.state),
+        ]
     ) in (0, 3)
-    silence = posted(site, "silences", {"hours": 1, "why": text, "host": "a"}, "why")
+    silence = posted(site, "silences", {"hours": 1, "reason": text, "host": "a"}, "reason")
     store = SqliteStore(":memory:")
-    in_cluster = Lead(store, KeepInMemory({"halt": text})).halted()
+    in_cluster = Leadership(store, KeepInMemory({"halt": text})).find_halt_reason()
     store.close()
-    return [*asked, site.house.halted(), in_cluster, *silence]
+    return [*asked, site.application.find_halt_reason(), in_cluster, *silence]
 
 
 def cluster_names(_: Site, text: str) -> list[str | None]:
@@ -203,7 +209,7 @@ def cluster_names(_: Site, text: str) -> list[str | None]:
 
 def cluster_words(_: Site, text: str) -> list[str | None]:
     keep = KeepInMemory({ANSWERS + "one": json.dumps({"at": NOON.isoformat(), "refused": text})})
-    heard = Petitions(keep).answer_to("one")
+    heard = ForwardedRequests(keep).answer_to("one")
     assert heard is not None
     return [heard.refused]
 
@@ -269,33 +275,33 @@ def test_a_disk_with_hostile_text_makes_a_small_clean_mail_page_and_log(
     place: Place, serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
     post = Post()
-    logs.configure()
+    logging_setup.configure_logging()
     with post_office(post) as port:
-        mail = Mail(
+        mail = MailChannel(
             "127.0.0.1", port, "none", "p@example.org", ("ops@example.org",), "echo", "https://p.example.org"
         )
-        house = place.house(channels=[mail])
-        house.start()
-        site = serve(house)
+        application = place.application(channels=[mail])
+        application.start()
+        site = serve(application)
         for index, reading in enumerate(week_of("A", passed=False)):
             assert isinstance(reading.seen, Smart)
             rows = {
                 number: Attribute(LONG[:20_000], row.raw) for number, row in reading.seen.attributes.items()
             }
-            sealed = envelope(house, reading)
+            sealed = envelope(application, reading)
             sealed["body"]["smart"]["identity"] |= {"model": LONG[:100_000], "firmware": SHORT}
             for number in rows:
                 sealed["body"]["smart"]["attributes"][str(number)]["name"] = rows[number].name
             answer = site.client.post("/api/v1/readings", json=[sealed], headers=site.ingesting)
             assert answer.json()["accepted"] == 1, (index, answer.text[:500])
-        work(house)
-        site.client.post("/api/v1/halt", json={"why": SHORT}, headers=site.acting)
+        work(application)
+        site.client.post("/api/v1/halt", json={"reason": SHORT}, headers=site.acting)
         for _ in range(30):
-            house.clock.sleep(60)
-            house.step_telling()
+            application.clock.sleep(60)
+            application.step_telling()
         paths = ("devices", "devices/ST4000DM000_A", "outlooks", "causes", "halt", "status", "audit")
         pages = [site.client.get(f"/api/v1/{path}") for path in paths]
-        shut(house)
+        shut(application)
     assert post.kept
     for mail_ in post.kept:
         text = f"{mail_['Subject']}\n{mail_.get_content()}"
@@ -309,11 +315,11 @@ def test_a_disk_with_hostile_text_makes_a_small_clean_mail_page_and_log(
 
 
 def test_a_log_line_steers_no_terminal_whatever_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure()
+    logging_setup.configure_logging()
     structlog.get_logger().warning(SHORT, why=LONG, host={"a": [SHORT]})
     handler = logging.getLogger().handlers
     made = logging.LogRecord("ceph", logging.WARNING, __file__, 1, SHORT, None, None)
-    written = [one for one in handler if isinstance(one.formatter, logs.OneLine)]
+    written = [one for one in handler if isinstance(one.formatter, logging_setup.OneLineFormatter)]
     said = capsys.readouterr().err + "".join(one.format(made) for one in written)
     assert "A\\x1b[31mB\\u202eC" in said
     assert not any(sign in said for sign in STEERING)
@@ -323,12 +329,14 @@ def test_a_log_line_steers_no_terminal_whatever_is_logged(capsys: pytest.Capture
 
 def test_readings_of_older_logs_with_unclean_text_are_taken_and_cleaned(site: Site) -> None:
     """A worker finds them in the log, past the door."""
-    from predrain.data.log.port import Record
+    from predrain.data.log.log_port import Record
 
-    sealed = envelope(site.house, identified(model=SHORT, firmware=SHORT * 200))
-    site.house.log.append(Topic.READINGS, [Record(DeviceId("ST4000DM000_Z1"), json.dumps(sealed).encode())])
-    work(site.house)
-    seen = site.house.store.latest_readings()[DeviceId("ST4000DM000_Z1")].seen
+    sealed = envelope(site.application, identified(model=SHORT, firmware=SHORT * 200))
+    site.application.log.append(
+        Topic.READINGS, [Record(DeviceId("ST4000DM000_Z1"), json.dumps(sealed).encode())]
+    )
+    work(site.application)
+    seen = site.application.store.latest_readings()[DeviceId("ST4000DM000_Z1")].seen
     assert isinstance(seen, Smart)
     assert is_clean(seen.identity.model or "", 256)
     assert is_clean(seen.identity.firmware or "", 256)

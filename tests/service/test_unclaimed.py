@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from predrain.data.drain import DrainState as S
-from predrain.service.doctor import ceph
+from predrain.service.config.settings import Settings
+from predrain.service.doctor import ceph_checks
+from predrain.service.doctor.ceph_checks import list_likely_ours
 from predrain.service.doctor.finding import Finding
-from predrain.service.doctor.unclaimed import list_likely_ours
-from predrain.service.settings import Settings
 from tests.actions.made import wide_spec
 from tests.actions.recordings import CLEAN
 from tests.actions.run import Run
@@ -50,7 +50,10 @@ def test_after_a_cancel_nothing_looks_like_a_drains() -> None:
 
 
 def test_the_doctor_says_that_a_clean_cluster_has_nothing_unclaimed() -> None:
-    found = {one.what: one for one in ceph.seen(PlayedCluster(), Settings(), SetClock(CLEAN.at))}
+    found = {
+        one.what: one
+        for one in ceph_checks.check_cluster_over_channel(PlayedCluster(), Settings(), SetClock(CLEAN.at))
+    }
     assert found["unclaimed settings"] == Finding(
         "unclaimed settings", "ok", "nothing looks like what a drain leaves"
     )

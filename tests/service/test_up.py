@@ -20,15 +20,15 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from predrain.data.log.port import Record, Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.sqlite import SqliteStore
-from predrain.models.bundle import DEFAULT
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.models.forecast.bundle import DEFAULT
+from predrain.service.access.tokens import TokenFileOpen, load_admin_tokens
 from predrain.service.cli import main
-from predrain.service.cli.client import Answered, Client
-from predrain.service.settings import Settings
-from predrain.service.state_directory import StateDir, StateInUse
-from predrain.service.tokens import TokenFileOpen, gather
+from predrain.service.config.settings import Settings
+from predrain.service.config.state_directory import StateDir, StateInUse
+from predrain.service.terminal.service_connection import CliClient, ServiceRefused
 from tests.deadlines import idle_seconds
 from tests.service.conftest import INGEST_TOKEN, smart_reading
 
@@ -88,9 +88,9 @@ def test_it_answers_scores_what_comes_in_and_ends_though_somebody_listens(tmp_pa
 
 
 def _envelope(now: datetime) -> bytes:
-    from predrain.data.wire import encode
+    from predrain.data.wire import encode_envelope
 
-    return encode(smart_reading("UP", now), producer="test", sequence=0, sent_at=now)
+    return encode_envelope(smart_reading("UP", now), producer="test", sequence=0, sent_at=now)
 
 
 @pytest.mark.slow
@@ -188,19 +188,19 @@ def test_a_corrupt_bundle_is_told_and_readings_are_still_accepted(
 
 def test_the_token_file_is_for_its_owner_only(tmp_path: Path) -> None:
     token = tmp_path / "token"
-    gather(token)
+    load_admin_tokens(token)
     assert token.stat().st_mode & 0o777 == 0o600
     token.chmod(0o644)
     with pytest.raises(TokenFileOpen, match="chmod 600"):
-        gather(token)
+        load_admin_tokens(token)
 
 
 def test_tokens_are_held_as_hashes_only(tmp_path: Path) -> None:
-    tokens = gather(tmp_path / "token")
+    tokens = load_admin_tokens(tmp_path / "token")
     secret = (tmp_path / "token").read_text().strip()
     assert secret not in repr(tokens)
-    assert tokens.caller(secret) is not None
-    assert tokens.caller(INGEST_TOKEN) is None
+    assert tokens.find_caller(secret) is not None
+    assert tokens.find_caller(INGEST_TOKEN) is None
 
 
 @pytest.mark.slow
@@ -208,8 +208,8 @@ def test_halt_works_with_the_service_down_and_with_it_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = tmp_path / "state"
-    store = SqliteStore(StateDir(state).make().store)
-    assert main(["halt", "--why", "storm", "--state", str(state)]) == 3
+    store = SqliteStore(StateDir(state).ensure_exists().store)
+    assert main(["halt", "--reason", "storm", "--state", str(state)]) == 3
     assert store.halt_reason() == "storm"
     assert "ceph config-key set predrain/halt" in (told := capsys.readouterr().err)
     assert told.startswith("only here: No service could be asked")
@@ -218,9 +218,13 @@ def test_halt_works_with_the_service_down_and_with_it_up(
     assert "ceph config-key rm predrain/halt" in capsys.readouterr().err
     store.close()
     with running(state) as (_, url):
-        assert main(["halt", "--why", "storm", "--state", str(state), "--json"]) == 0
+        assert main(["halt", "--reason", "storm", "--state", str(state), "--json"]) == 0
         assert httpx2.get(f"{url}/api/v1/halt").json()["halted"] == "storm"
-    assert json.loads(capsys.readouterr().out) == {"halted": "storm", "unreached": None, "kept": ["store"]}
+    assert json.loads(capsys.readouterr().out) == {
+        "halted": "storm",
+        "unreached": None,
+        "stored_in": ["store"],
+    }
 
 
 def test_a_halt_that_the_service_may_not_lift_is_not_lifted_behind_its_back(
@@ -228,11 +232,11 @@ def test_a_halt_that_the_service_may_not_lift_is_not_lifted_behind_its_back(
 ) -> None:
     class Refusing:
         def post(self, *_: object) -> None:
-            raise Answered(409, "The halt in the cluster stands, since it does not answer.", None)
+            raise ServiceRefused(409, "The halt in the cluster stands, since it does not answer.", None)
 
-    store = SqliteStore(StateDir(tmp_path).make().store)
+    store = SqliteStore(StateDir(tmp_path).ensure_exists().store)
     store.set_halt("storm")
-    monkeypatch.setattr(Client, "of", lambda _: Refusing())
+    monkeypatch.setattr(CliClient, "from_settings", lambda _: Refusing())
     assert main(["unhalt", "--state", str(tmp_path)]) == 1
     assert "The halt in the cluster stands" in capsys.readouterr().err
     assert store.halt_reason() == "storm"
@@ -240,7 +244,7 @@ def test_a_halt_that_the_service_may_not_lift_is_not_lifted_behind_its_back(
 
 
 def test_who_reads_the_address_while_another_is_written_reads_the_one_before_whole(tmp_path: Path) -> None:
-    state = StateDir(tmp_path).make()
+    state = StateDir(tmp_path).ensure_exists()
     state.say_url("https://stor-01:8443")
     with state.url.open() as reading:
         state.say_url("https://stor-01:9443")
@@ -274,7 +278,7 @@ def test_who_took_the_port_of_a_service_that_was_killed_is_neither_asked_nor_tol
         try:
             assert main(["causes", "--state", str(state)]) == 1
             assert f"no service runs on {state}; start it (predrain up)" in capsys.readouterr().err
-            assert main(["halt", "--why", "storm", "--state", str(state)]) == 3
+            assert main(["halt", "--reason", "storm", "--state", str(state)]) == 3
         finally:
             stranger.shutdown()
     assert heard == []
@@ -289,7 +293,7 @@ def test_an_account_without_a_name_can_halt(tmp_path: Path, monkeypatch: pytest.
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", nameless)
-    store = SqliteStore(StateDir(tmp_path).make().store)
+    store = SqliteStore(StateDir(tmp_path).ensure_exists().store)
     assert main(["halt", "--state", str(tmp_path)]) == 3
     assert store.halt_reason() == f"halted by uid {os.getuid()}"
     store.close()
@@ -320,14 +324,18 @@ def test_dead_letters_are_listed_and_sent_again_with_the_service_down(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from predrain.data.clock import SystemClock
-    from predrain.data.log.port import Delivered
+    from predrain.data.log.log_port import Delivered
     from predrain.data.wire import DeadLetter
-    from predrain.service.scoring.sender import Sender
+    from predrain.service.storage.record_sender import RecordSender
 
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
     log = SqliteLog(state.log)
-    letter = DeadLetter.of(Topic.READINGS, Delivered(4, "disk", b"broken"), "no JSON", datetime.now(UTC))
-    log.append(Topic.DEAD_LETTERS, [Record("disk", Sender("test", SystemClock()).seal(letter))])
+    letter = DeadLetter.from_delivered(
+        Topic.READINGS, Delivered(4, "disk", b"broken"), "no JSON", datetime.now(UTC)
+    )
+    log.append(
+        Topic.DEAD_LETTERS, [Record("disk", RecordSender("test", SystemClock()).encode_envelope(letter))]
+    )
     assert main(["deadletter", "list", "--state", str(state.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["reason"] == "no JSON"
     assert main(["deadletter", "replay", "--state", str(state.path)]) == 0
@@ -340,8 +348,8 @@ def test_dead_letters_are_listed_and_sent_again_with_the_service_down(
 def test_the_doctor_names_what_is_wrong_and_the_cure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    state = StateDir(tmp_path / "state").make()
-    gather(state.token)
+    state = StateDir(tmp_path / "state").ensure_exists()
+    load_admin_tokens(state.token)
     assert main(["doctor", "--state", str(state.path), "--json"]) == 0
     found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
     assert found["bundle"]["state"] == "ok"
@@ -355,9 +363,8 @@ def test_the_doctor_names_what_is_wrong_and_the_cure(
 @pytest.mark.slow
 def test_heavy_packages_are_not_imported_before_the_first_answer() -> None:
     heavy = "{'numpy', 'lightgbm', 'duckdb', 'pandas', 'sklearn', 'scipy', 'pyarrow'}"
-    code = (
-        f"import sys, predrain.service.up, predrain.service.cli.up; print(sorted({heavy} & set(sys.modules)))"
-    )
+    service = "predrain.service.processes.up, predrain.service.cli.up_commands"
+    code = f"import sys, {service}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd()
     )
@@ -365,7 +372,7 @@ def test_heavy_packages_are_not_imported_before_the_first_answer() -> None:
 
 
 def test_settings_of_the_command_line_win(tmp_path: Path) -> None:
-    from predrain.service.cli.up import with_options
+    from predrain.service.cli.up_commands import with_options
 
     settings = with_options(Settings(), host=None, port=9, state=tmp_path)
     assert (settings.service.host, settings.service.port, settings.service.state) == (

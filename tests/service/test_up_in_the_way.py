@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.log.port import Record, Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.cli import main
-from predrain.service.state_directory import StateDir
+from predrain.service.config.state_directory import StateDir
 from tests.service.conftest import smart_reading
 
 PAGE = 4096
@@ -21,7 +21,7 @@ PAGE = 4096
 @pytest.fixture
 def state(tmp_path: Path) -> StateDir:
     """A state directory with some history."""
-    made = StateDir(tmp_path / "state").make()
+    made = StateDir(tmp_path / "state").ensure_exists()
     now = datetime.now(UTC)
     store, log = SqliteStore(made.store), SqliteLog(made.log)
     store.add_readings(smart_reading(f"{n % 40}", now - timedelta(hours=n)) for n in range(1200))

@@ -15,15 +15,15 @@ import pytest
 
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId
-from predrain.data.log.port import Topic
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.outcome import Fate
+from predrain.data.log.log_port import Topic
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.outcome import DriveFate
 from predrain.data.outlook import Status
-from predrain.data.store import schema
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store import store_schema
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.config.state_directory import StateDir
+from predrain.service.forecasting.worker import GROUP
 from predrain.service.notifications.notifier import silences_of
-from predrain.service.scoring.worker import GROUP
-from predrain.service.state_directory import StateDir
 from tests.conftest import ROOT
 from tests.service.conftest import NOON, Place, shut
 from tests.service.test_drains import ClusterClock, Seated, World, seated
@@ -31,7 +31,7 @@ from tests.service.test_worker import work
 
 SAMPLES = ROOT / "tests" / "samples"
 COPIES = {
-    **{version: SAMPLES / f"state-v{version}.tar.gz" for version in (2, 3, 4, 6, 7, 8)},
+    **{version: SAMPLES / f"state-v{version}.tar.gz" for version in (2, 3, 4, 6, 7, 8, 9, 10)},
     5: ROOT / "tests" / "service" / "v0_1_0" / "state.tar.gz",
 }
 """The archive of each version of the store."""
@@ -46,7 +46,7 @@ def version(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def old(version: int, tmp_path: Path) -> StateDir:
     """A state directory as the predrain of then left it."""
-    state = StateDir(tmp_path / "old").make()
+    state = StateDir(tmp_path / "old").ensure_exists()
     shutil.unpack_archive(COPIES[version], state.path, filter="data")
     return state
 
@@ -59,7 +59,7 @@ def store(old: StateDir) -> Iterator[SqliteStore]:
 
 
 def test_there_is_a_copy_of_every_version_that_an_upgrade_may_find() -> None:
-    missing = set(range(VERSIONS[0], schema.VERSION)) - set(VERSIONS)
+    missing = set(range(VERSIONS[0], store_schema.VERSION)) - set(VERSIONS)
     assert not missing, "run tests/samples/make_state.py at the last commit of the version"
 
 
@@ -70,9 +70,13 @@ def test_all_of_an_earlier_state_is_there(store: SqliteStore, old: StateDir, ver
     assert outlooks[DeviceId("ST4000DM000_A")].status is Status.BAD
     assert outlooks[DeviceId("ST4000DM000_A")].reasons
     assert [len(store.readings(device)) for device in sorted(outlooks)] == [8, 8, 8]
-    assert [one.fate for one in store.outcomes()] == [Fate.FAILED]
-    assert [len(store.latency(osd, NOON - timedelta(days=1))) for osd in range(3)] == [20, 20, 20]
-    (summary, *_) = store.latency(0, NOON - timedelta(days=1))
+    assert [one.fate for one in store.outcomes()] == [DriveFate.FAILED]
+    assert [len(store.read_latency_summaries(osd, NOON - timedelta(days=1))) for osd in range(3)] == [
+        20,
+        20,
+        20,
+    ]
+    (summary, *_) = store.read_latency_summaries(0, NOON - timedelta(days=1))
     assert (summary.host, summary.operations, summary.read_ms_p50, summary.write_ms_p50) == (
         "stor-01",
         600,
@@ -97,20 +101,20 @@ def test_a_drain_that_an_earlier_predrain_began_is_brought_to_its_end(old: State
     cluster = seated()
     clock = ClusterClock(cluster)
     reach = Seated(cluster)
-    house = replace(place, state=old, clock=clock).house(cluster=reach)  # type: ignore[arg-type]
-    cluster.advance((house.store.drains()[0].updated_at - cluster.now).total_seconds() + 60)
-    house.start()
-    world = World(house, cluster, reach)
+    application = replace(place, state=old, clock=clock).application(cluster=reach)  # type: ignore[arg-type]
+    cluster.advance((application.store.drains()[0].updated_at - cluster.now).total_seconds() + 60)
+    application.start()
+    world = World(application, cluster, reach)
     try:
         for _ in range(3000):
             world.tick()
-            if house.store.drains()[0].state is DrainState.VERIFIED:
+            if application.store.drains()[0].state is DrainState.VERIFIED:
                 break
-        drain = house.store.drains()[0]
-        assert drain.state is DrainState.VERIFIED, (drain.state, house.store.journal(drain.id)[-1])
-        assert work(house) == 1
+        drain = application.store.drains()[0]
+        assert drain.state is DrainState.VERIFIED, (drain.state, application.store.journal(drain.id)[-1])
+        assert work(application) == 1
     finally:
-        shut(house)
+        shut(application)
 
 
 def test_the_copy_that_an_upgrade_keeps_is_what_the_earlier_predrain_left(
@@ -118,4 +122,4 @@ def test_the_copy_that_an_upgrade_keeps_is_what_the_earlier_predrain_left(
 ) -> None:
     assert store.drains()
     kept = old.store.with_name(f"store.sqlite.v{version}")
-    assert kept.exists() == (version < schema.VERSION)
+    assert kept.exists() == (version < store_schema.VERSION)

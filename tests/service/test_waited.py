@@ -21,7 +21,7 @@ def world(place: Place) -> Iterator[World]:
 
 @pytest.fixture
 def site(world: World, serve: Serve) -> Site:
-    return serve(world.house)
+    return serve(world.application)
 
 
 def waited(world: World, site: Site, place: Place, halted_in: DrainState | None = None) -> int:
@@ -32,8 +32,8 @@ def waited(world: World, site: Site, place: Place, halted_in: DrainState | None 
     def time_passes() -> None:
         while not over.is_set():
             world.tick()
-            if any(drain.state is halted_in for drain in world.house.store.drains()):
-                world.house.store.set_halt("switch maintenance")
+            if any(drain.state is halted_in for drain in world.application.store.drains()):
+                world.application.store.set_halt("switch maintenance")
 
     passing = threading.Thread(target=time_passes)
     passing.start()
@@ -62,6 +62,6 @@ def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
     monkeypatch: pytest.MonkeyPatch,
     held: DrainState,
 ) -> None:
-    monkeypatch.setattr(import_module("predrain.service.cli.watching"), "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(import_module("predrain.service.cli.drain_progress"), "PATIENCE_SECONDS", 0.2)
     assert waited(world, site, place, halted_in=held) == 3
     assert "Halted: switch maintenance" in capsys.readouterr().err

@@ -10,71 +10,75 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predrain.data.ids import DeviceId
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Delivered, Record, Topic
+from predrain.data.log.log_port import Delivered, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outlook import Outlook, Status
-from predrain.data.store.faults import StoreBusy
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.wire import DeadLetter, decode
-from predrain.features.state import DriveState
-from predrain.service.application import House
-from predrain.service.scoring.deadletters import replay, standing
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_faults import StoreBusy
+from predrain.data.wire import DeadLetter, decode_envelope
+from predrain.features.drive_state import DriveState
+from predrain.service.app.application import Application
+from predrain.service.streams.dead_letters import list_dead_letters, replay_dead_letters
 from tests.service.conftest import NOON, Place, SetClock, shut, smart_reading, week_of
 
 
-def work(house: House) -> int:
+def work(application: Application) -> int:
     """Step until the log is empty; returns how many outlooks were made."""
     made = 0
-    while (worked := house.step_worker()).taken:
+    while (worked := application.step_worker()).taken:
         made += worked.outlooks
     return made
 
 
-def stored(house: House) -> dict[str, tuple[Outlook, ...]]:
-    return {device: house.store.outlooks(device) for device in house.store.latest_readings()}
+def stored(application: Application) -> dict[str, tuple[Outlook, ...]]:
+    return {device: application.store.outlooks(device) for device in application.store.latest_readings()}
 
 
-def test_a_reading_becomes_an_outlook_as_of_the_time_it_was_taken(house: House) -> None:
-    house.ingest([smart_reading("A", NOON - timedelta(minutes=3))])
-    work(house)
-    (outlook,) = house.store.latest_outlooks().values()
+def test_a_reading_becomes_an_outlook_as_of_the_time_it_was_taken(application: Application) -> None:
+    application.ingest([smart_reading("A", NOON - timedelta(minutes=3))])
+    work(application)
+    (outlook,) = application.store.latest_outlooks().values()
     assert outlook.as_of == NOON - timedelta(minutes=3)
     assert outlook.source.startswith(("model:", "rule:"))
     assert outlook.reasons
 
 
-def test_the_first_reading_of_a_drive_is_judged_by_its_counters(house: House) -> None:
-    house.ingest([smart_reading("A"), smart_reading("B", pending=4000)])
-    work(house)
-    found = {device: outlook.status for device, outlook in house.store.latest_outlooks().items()}
+def test_the_first_reading_of_a_drive_is_judged_by_its_counters(application: Application) -> None:
+    application.ingest([smart_reading("A"), smart_reading("B", pending=4000)])
+    work(application)
+    found = {device: outlook.status for device, outlook in application.store.latest_outlooks().items()}
     assert found == {"ST4000DM000_A": Status.GOOD, "ST4000DM000_B": Status.WARNING}
 
 
-def test_growing_pending_sectors_are_announced_once_and_with_their_reason(house: House) -> None:
-    house.ingest(week_of("A", pending=400))
-    work(house)
-    house.clock.sleep(3600)
-    house.ingest([smart_reading("A", house.clock.now(), pending=400)])
-    work(house)
-    told = [alert for alert in house.announcements.newest() if alert.outlook.status is Status.BAD]
+def test_growing_pending_sectors_are_announced_once_and_with_their_reason(application: Application) -> None:
+    application.ingest(week_of("A", pending=400))
+    work(application)
+    application.clock.sleep(3600)
+    application.ingest([smart_reading("A", application.clock.now(), pending=400)])
+    work(application)
+    told = [
+        alert
+        for alert in application.announcements.list_newest_alerts()
+        if alert.outlook.status is Status.BAD
+    ]
     assert len(told) == 1
     assert told[0].outlook.reasons[0].sentence
 
 
-def test_a_duplicate_has_one_effect(house: House) -> None:
+def test_a_duplicate_has_one_effect(application: Application) -> None:
     reading = smart_reading("A")
-    house.ingest([reading])
-    work(house)
-    before = stored(house)
-    house.ingest([reading, reading])
-    work(house)
-    assert stored(house) == before
-    assert len(house.store.readings(reading.device)) == 1
+    application.ingest([reading])
+    work(application)
+    before = stored(application)
+    application.ingest([reading, reading])
+    work(application)
+    assert stored(application) == before
+    assert len(application.store.readings(reading.device)) == 1
 
 
 @pytest.mark.parametrize("silent_days", [0, 30])
 def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(
-    place: Place, house: House, silent_days: int
+    place: Place, application: Application, silent_days: int
 ) -> None:
     """Also after a long silence: what bears an outlook out is counted on from before it."""
     earlier = week_of("A", NOON - timedelta(days=1 + silent_days), passed=False)
@@ -82,17 +86,17 @@ def test_a_late_reading_gives_the_outlooks_that_it_would_have_given_in_order(
         smart_reading("A", NOON - timedelta(days=ago), passed=False) for ago in (0.2, 0.1, 0)
     ]
     late, rest = readings[-3], [*readings[:-3], *readings[-2:]]
-    house.ingest(rest)
-    work(house)
-    house.ingest([late])
-    work(house)
+    application.ingest(rest)
+    work(application)
+    application.ingest([late])
+    work(application)
     in_order = Place(place.state, place.clock, place.forecaster, place.settings, place.policy)
     in_order.state.store = place.state.path / "other.sqlite"
-    other = in_order.house(log=MemoryLog())
+    other = in_order.application(log=MemoryLog())
     other.start()
     other.ingest(readings)
     work(other)
-    assert stored(house) == stored(other)
+    assert stored(application) == stored(other)
     shut(other)
 
 
@@ -106,24 +110,24 @@ def test_outlooks_do_not_depend_on_how_readings_were_batched(sizes: list[int], p
 
 
 def _scored(readings: list, sizes: list[int]) -> object:
-    from predrain.service.fleet import Fleet
-    from predrain.service.outlook_announcements import Announcements
-    from predrain.service.scoring.bundled import BundledForecaster
-    from predrain.service.scoring.sender import Sender
-    from predrain.service.scoring.worker import Worker
+    from predrain.service.fleet.fleet import Fleet
+    from predrain.service.forecasting.bundle_choice import BundledForecaster
+    from predrain.service.forecasting.worker import ScoringWorker
+    from predrain.service.storage.record_sender import RecordSender
+    from predrain.service.streams.outlook_announcements import Announcements
 
     clock, log, store = SetClock(), MemoryLog(), SqliteStore(":memory:")
-    sender = Sender("test", clock)
+    sender = RecordSender("test", clock)
     forecaster = _FORECASTER.setdefault("one", BundledForecaster.load())
     fleet, announcements = Fleet(store), Announcements()
-    worker = Worker(log, store, clock, forecaster, fleet, announcements, sender)
+    worker = ScoringWorker(log, store, clock, forecaster, fleet, announcements, sender)
     worker.rebuild()
-    log.append(Topic.READINGS, [Record(r.device, sender.seal(r)) for r in readings])
+    log.append(Topic.READINGS, [Record(r.device, sender.encode_envelope(r)) for r in readings])
     turn = 0
     while worker.step(sizes[turn % len(sizes)]).taken:
         turn += 1
     found = {device: store.outlooks(device) for device in store.latest_readings()}
-    told = [alert.outlook for alert in announcements.newest()]
+    told = [alert.outlook for alert in announcements.list_newest_alerts()]
     store.close()
     return found, sorted(told, key=lambda o: (o.device, o.as_of))
 
@@ -142,21 +146,21 @@ def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
     place: Place, step: str, after: bool
 ) -> None:
     readings = [r for serial in "ABC" for r in week_of(serial, pending=400 if serial == "B" else 0)]
-    undisturbed = place.house()
+    undisturbed = place.application()
     undisturbed.start()
     undisturbed.ingest(readings)
     work(undisturbed)
-    want, want_told = stored(undisturbed), [a.outlook for a in undisturbed.announcements.newest()]
+    want, want_told = stored(undisturbed), [a.outlook for a in undisturbed.announcements.list_newest_alerts()]
     shut(undisturbed)
     for file in place.state.path.glob("*.sqlite*"):
         file.unlink()
 
-    house = place.house()
-    house.start()
-    house.ingest(readings[:10])
-    work(house)
-    house.ingest(readings[10:])
-    port = house.store if hasattr(house.store, step) else house.log
+    application = place.application()
+    application.start()
+    application.ingest(readings[:10])
+    work(application)
+    application.ingest(readings[10:])
+    port = application.store if hasattr(application.store, step) else application.log
     real = getattr(port, step)
 
     def deadly(*arguments: object) -> object:
@@ -166,55 +170,59 @@ def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
 
     object.__setattr__(port, step, deadly)
     with pytest.raises(Killed):
-        work(house)
+        work(application)
     object.__delattr__(port, step)
-    shut(house)
+    shut(application)
 
-    again = place.house()
+    again = place.application()
     again.start()
     work(again)
     assert stored(again) == want
-    assert [a.outlook for a in again.announcements.newest()] == want_told
+    assert [a.outlook for a in again.announcements.list_newest_alerts()] == want_told
     shut(again)
 
 
 def test_what_was_announced_is_not_announced_again_while_the_store_takes_nothing(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house.ingest(week_of("A", pending=400))
+    application.ingest(week_of("A", pending=400))
 
     def busy(_: object) -> None:
         raise StoreBusy("others hold the table")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(house.store, "save_outlooks", busy)
+        meanwhile.setattr(application.store, "save_outlooks", busy)
         for _ in range(3):
             with pytest.raises(StoreBusy):
-                work(house)
-    work(house)
-    told = [decode(one.value, Outlook).body for one in house.log.recent(Topic.OUTLOOKS, 10)]
-    assert told == [alert.outlook for alert in reversed(house.announcements.newest())]
+                work(application)
+    work(application)
+    told = [
+        decode_envelope(one.value, Outlook).body for one in application.log.read_newest(Topic.OUTLOOKS, 10)
+    ]
+    assert told == [alert.outlook for alert in reversed(application.announcements.list_newest_alerts())]
     assert len({one.as_of for one in told}) == len(told) > 0
 
 
 def test_a_restart_remembers_announcements(place: Place) -> None:
-    first = place.house()
+    first = place.application()
     first.start()
     first.ingest(week_of("A", pending=400))
     work(first)
-    told = [alert.outlook for alert in first.announcements.newest()]
+    told = [alert.outlook for alert in first.announcements.list_newest_alerts()]
     shut(first)
-    second = place.house()
-    assert [alert.outlook for alert in second.announcements.newest()] == told
+    second = place.application()
+    assert [alert.outlook for alert in second.announcements.list_newest_alerts()] == told
     assert told
     shut(second)
 
 
-def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(house: House) -> None:
-    good = house._sender.seal(smart_reading("A"))
+def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(
+    application: Application,
+) -> None:
+    good = application._sender.encode_envelope(smart_reading("A"))
     newer = json.loads(good)
     newer["version"] = 99
-    house.log.append(
+    application.log.append(
         Topic.READINGS,
         [
             Record("x", b"no json"),
@@ -222,81 +230,88 @@ def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(h
             Record(smart_reading("A").device, good),
         ],
     )
-    work(house)
-    letters = standing(house.log).letters
+    work(application)
+    letters = list_dead_letters(application.log).letters
     assert [letter.key for letter in letters] == ["x", "y"]
     assert "version 99" in letters[1].reason
     assert "update" in letters[1].reason
-    assert len(house.store.latest_outlooks()) == 1
+    assert len(application.store.latest_outlooks()) == 1
 
 
-def test_a_replayed_dead_letter_is_taken_when_its_reason_is_gone(house: House) -> None:
+def test_a_replayed_dead_letter_is_taken_when_its_reason_is_gone(application: Application) -> None:
     tomorrow = smart_reading("A", NOON + timedelta(days=1))
-    house.log.append(Topic.READINGS, [Record(tomorrow.device, house._sender.seal(tomorrow))])
-    work(house)
-    assert "future" in standing(house.log).letters[0].reason
-    house.clock.sleep(2 * 86400)
-    assert replay(house.log).sent == 1
-    work(house)
-    assert standing(house.log).letters == ()
-    assert tomorrow.device in house.store.latest_outlooks()
+    application.log.append(
+        Topic.READINGS, [Record(tomorrow.device, application._sender.encode_envelope(tomorrow))]
+    )
+    work(application)
+    assert "future" in list_dead_letters(application.log).letters[0].reason
+    application.clock.sleep(2 * 86400)
+    assert replay_dead_letters(application.log).sent == 1
+    work(application)
+    assert list_dead_letters(application.log).letters == ()
+    assert tomorrow.device in application.store.latest_outlooks()
 
 
-def test_a_letter_that_still_cannot_be_taken_comes_back(house: House) -> None:
-    house.log.append(Topic.READINGS, [Record("x", b"no json")])
-    work(house)
-    replay(house.log)
-    work(house)
-    (letter,) = standing(house.log).letters
+def test_a_letter_that_still_cannot_be_taken_comes_back(application: Application) -> None:
+    application.log.append(Topic.READINGS, [Record("x", b"no json")])
+    work(application)
+    replay_dead_letters(application.log)
+    work(application)
+    (letter,) = list_dead_letters(application.log).letters
     assert letter.value == b"no json"
 
 
 def test_letters_of_one_place_in_a_topic_that_was_made_anew_are_two_unless_they_hold_the_same(
-    house: House,
+    application: Application,
 ) -> None:
     for value in (b"of the old topic", b"of the new one", b"of the new one"):
-        torn = DeadLetter.of(Topic.READINGS, Delivered(1, "x", value), "no envelope", NOON)
-        house.log.append(Topic.DEAD_LETTERS, [Record("x", house._sender.seal(torn))])
-    assert [one.value for one in standing(house.log).letters] == [b"of the old topic", b"of the new one"]
-    assert replay(house.log).sent == 2
+        torn = DeadLetter.from_delivered(Topic.READINGS, Delivered(1, "x", value), "no envelope", NOON)
+        application.log.append(Topic.DEAD_LETTERS, [Record("x", application._sender.encode_envelope(torn))])
+    assert [one.value for one in list_dead_letters(application.log).letters] == [
+        b"of the old topic",
+        b"of the new one",
+    ]
+    assert replay_dead_letters(application.log).sent == 2
 
 
-def test_a_letter_keeps_the_record_to_the_byte(house: House) -> None:
-    house.log.append(Topic.READINGS, [Record("x", b"\xff\x00 no json")])
-    work(house)
-    (record,) = house.log.read(Topic.DEAD_LETTERS, "test", 10)
-    assert decode(record.value, DeadLetter).body.value == b"\xff\x00 no json"
+def test_a_letter_keeps_the_record_to_the_byte(application: Application) -> None:
+    application.log.append(Topic.READINGS, [Record("x", b"\xff\x00 no json")])
+    work(application)
+    (record,) = application.log.read(Topic.DEAD_LETTERS, "test", 10)
+    assert decode_envelope(record.value, DeadLetter).body.value == b"\xff\x00 no json"
 
 
 @pytest.mark.slow
 def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(place: Place) -> None:
-    house = place.house()
-    house.start()
-    worker = house.scorer._worker
+    application = place.application()
+    application.start()
+    worker = application.scorer._worker
     assert worker is not None
     worker._patient._forecaster = Fragile(place.forecaster)
-    house.ingest([smart_reading("A"), smart_reading("BROKEN"), smart_reading("C")])
-    work(house)
-    outlooks = {device.removeprefix("ST4000DM000_"): o for device, o in house.store.latest_outlooks().items()}
+    application.ingest([smart_reading("A"), smart_reading("BROKEN"), smart_reading("C")])
+    work(application)
+    outlooks = {
+        device.removeprefix("ST4000DM000_"): o for device, o in application.store.latest_outlooks().items()
+    }
     assert outlooks["BROKEN"].status is Status.UNKNOWN
     assert outlooks["BROKEN"].source == "rule:not-scored"
     assert outlooks["A"].source != "rule:not-scored"
     assert outlooks["C"].source != "rule:not-scored"
-    shut(house)
+    shut(application)
 
 
 @pytest.mark.slow
 def test_what_is_told_of_a_device_that_cannot_be_scored_is_told_as_of_its_own_readings(place: Place) -> None:
-    house = place.house()
-    house.start()
-    worker = house.scorer._worker
+    application = place.application()
+    application.start()
+    worker = application.scorer._worker
     assert worker is not None
     worker._patient._forecaster = Fragile(place.forecaster)
     times = [NOON - timedelta(hours=hours) for hours in (3, 2)]
-    house.ingest([*(smart_reading("BROKEN", at) for at in times), smart_reading("A")])
-    work(house)
-    assert [one.as_of for one in house.store.outlooks(DeviceId("ST4000DM000_BROKEN"))] == times
-    shut(house)
+    application.ingest([*(smart_reading("BROKEN", at) for at in times), smart_reading("A")])
+    work(application)
+    assert [one.as_of for one in application.store.outlooks(DeviceId("ST4000DM000_BROKEN"))] == times
+    shut(application)
 
 
 class Fragile:
@@ -308,7 +323,7 @@ class Fragile:
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
-    def outlooks(self, states: list[DriveState], now: object, before: object) -> object:
+    def compute_outlooks(self, states: list[DriveState], now: object, before: object) -> object:
         if any("BROKEN" in state.device for state in states):
             raise ZeroDivisionError
-        return self._real.outlooks(states, now, before)  # type: ignore[attr-defined]
+        return self._real.compute_outlooks(states, now, before)  # type: ignore[attr-defined]

@@ -77,7 +77,7 @@ def test_a_disk_says_why_how_sure_and_what_happens_next(desk: Opened) -> None:
 def test_a_disk_says_whose_metadata_lies_on_it_and_what_clients_felt(desk: Opened) -> None:
     device = a_disk(desk)["device"]
     seats = [{"osd": osd, "role": role} for osd in range(3, 12) for role in ("db", "wal")]
-    whole = desk.api(f"devices/{device}") | {"seats": [*seats[:4], *seats[4::2]]}
+    whole = desk.api(f"devices/{device}") | {"osd_devices": [*seats[:4], *seats[4::2]]}
     history = desk.api(f"devices/{device}/history")
     times = [at for at, _ in history["series"][0]["points"]][:3]
     waits = [(at, wait) for at, wait in zip(times, (4.0, None, 21.3), strict=True)]
@@ -203,8 +203,8 @@ def test_a_plan_that_is_made_anew_while_somebody_reads_it_says_what_has_changed(
     answering(page, "drains/[^/]+", drain)
     for why in ("a change for all who look", None):
         caller = {"Authorization": f"Bearer {token}"}
-        assert page.request.post(f"{base_url}/api/v1/halt", headers=caller, data={"why": why}).ok
-    expect(page.locator(".moved")).to_contain_text("made anew")
+        assert page.request.post(f"{base_url}/api/v1/halt", headers=caller, data={"reason": why}).ok
+    expect(page.locator(".moved")).to_contain_text("The plan has changed")
     expect(page.locator(".moved")).to_contain_text("Fullest after: 75.0 % before, 84.0 % now")
 
 
@@ -217,7 +217,7 @@ def test_a_cause_is_silenced_with_a_reason_and_the_silence_lifted(desk: Opened, 
     yes = dialog.get_by_role("button", name="Silence it")
     expect(yes).to_be_disabled()
     dialog.get_by_label("For how long").select_option("a day")
-    dialog.get_by_label("Why, for whoever wonders").fill("known since yesterday")
+    dialog.get_by_label("Reason of the silence").fill("known since yesterday")
     yes.click()
     expect(page.locator(".alert-list > li").filter(has_text=title).first).to_contain_text("silenced")
     kept = page.locator("section[aria-labelledby=silences-head] li").filter(has_text="known since yesterday")
@@ -306,14 +306,14 @@ def test_the_forecast_view_replays_other_costs_of_a_failure_and_marks_where_one_
 
 def test_what_is_unknown_of_the_forecast_is_told_with_its_reason(desk: Opened) -> None:
     body = desk.api("forecast")
-    body |= {"looked_at": None, "drift": [], "calibration": [], "comparison": None, "since": None}
+    body |= {"checked_at": None, "drift": [], "calibration": [], "comparison": None, "since": None}
     answering(desk.page, "forecast", body)
     page = settled(desk.go("/forecast"))
     for head in ("right-head", "calibration-head", "drift-head"):
         expect(page.locator(f"section[aria-labelledby={head}]")).to_contain_text(
-            "Unknown: nobody has looked yet"
+            "Unknown: the forecast has not been checked yet"
         )
-    body |= {"looked_at": "2018-03-01T00:00:00Z"}
+    body |= {"checked_at": "2018-03-01T00:00:00Z"}
     page.reload()
     expect(page.locator("section[aria-labelledby=right-head]")).to_contain_text("no scorebook is kept here")
     assert unreadable_text(page) == []
@@ -322,14 +322,15 @@ def test_what_is_unknown_of_the_forecast_is_told_with_its_reason(desk: Opened) -
 def test_champion_and_challenger_stand_side_by_side_with_what_may_be_said(desk: Opened) -> None:
     body = desk.api("forecast")
     champion = {
-        "bundle": "default-1", "foretold": 14, "foretold_bad": 9, "alarmed": 3, "alarmed_bad": 1, "brier": 0.0021,
+        "bundle": "default-1", "detected": 14, "detected_bad": 9,
+        "false_alarms": 3, "false_alarms_bad": 1, "brier": 0.0021,
         "expected": 30.2, "lead_days": 12.0,
     }  # fmt: skip
-    rival = champion | {"bundle": "trial-2", "foretold": 19, "brier": None, "lead_days": None}
+    rival = champion | {"bundle": "trial-2", "detected": 19, "brier": None, "lead_days": None}
     body |= {
         "challenger": {"name": "trial", "fingerprint": "trial-2"},
         "comparison": {
-            "standings": [champion, rival], "failures": 33, "healthy_windows": 9_000, "rows": 200_000,
+            "bundles": [champion, rival], "failures": 33, "healthy_windows": 9_000, "rows": 200_000,
             "observed": 30, "enough": True, "recall_gain": [0.02, 0.28], "brier_gain": None,
             "only_first": 2, "only_second": 11, "days": 120, "evidence": 42.0, "days_left": 0.0, "better": True,
             "sentence": "trial-2 is really better than default-1 in recall or Brier score.",
@@ -338,7 +339,7 @@ def test_champion_and_challenger_stand_side_by_side_with_what_may_be_said(desk: 
             {"cause": "drift", "since": "2018-02-02T00:00:00Z", "families": ["X"], "sentence": "Drives of X moved.",
              "cure": "Train on newer readings."}
         ],
-        "troubles": {"bundle": "The challenger was changed on disk."},
+        "errors": {"bundle": "The challenger was changed on disk."},
     }  # fmt: skip
     answering(desk.page, "forecast", body)
     page = settled(desk.go("/forecast"))
@@ -362,7 +363,7 @@ def test_script_in_a_model_a_host_or_a_reason_is_text(desk: Opened) -> None:
     body = desk.api("osds")
     body["items"] = body["items"][:40]
     for osd in body["items"]:
-        osd |= {"host": SCRIPT, "rack": SCRIPT, "model": SCRIPT, "why": [SCRIPT], "prescription": SCRIPT}
+        osd |= {"host": SCRIPT, "rack": SCRIPT, "model": SCRIPT, "reasons": [SCRIPT], "prescription": SCRIPT}
         osd |= {"status": "bad", "p_fail_30d": 0.4, "drain": None}
     answering(desk.page, "osds", body)
     for path in ("/fleet", "/fleet?table=1", "/fleet?by=model", "/forecast"):

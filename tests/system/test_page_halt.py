@@ -117,7 +117,7 @@ def test_all_drains_can_be_halted_while_the_stream_is_down_and_the_service_is_no
         check_reachable(page, "Lift the halt")
     finally:
         caller = {"Authorization": f"Bearer {token}"}
-        assert page.request.post(f"{base_url}/api/v1/halt", headers=caller, data={"why": None}).ok
+        assert page.request.post(f"{base_url}/api/v1/halt", headers=caller, data={"reason": None}).ok
 
 
 def test_the_button_is_off_and_says_so_where_no_service_answers(opened: Opened, token: str) -> None:

@@ -165,7 +165,7 @@ def test_labels_of_holds_never_overlap_and_their_whole_text_is_in_a_list_for_key
         f"clients wait 1.3{number} times as long as before the drain, limit 1.2" for number in range(holds)
     ]
     told = [
-        {"from": iso(begun + 60_000 * (40 + number * 500 // holds)), "why": why}
+        {"from": iso(begun + 60_000 * (40 + number * 500 // holds)), "reason": why}
         | {"to": iso(begun + 60_000 * (50 + number * 500 // holds))}
         for number, why in enumerate(whys)
     ]

@@ -19,7 +19,7 @@ from playwright.sync_api import Request, expect
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
-from predrain.service.scoring.sender import Sender
+from predrain.service.storage.record_sender import RecordSender
 from tests.deadlines import idle_seconds
 from tests.system.browsing import DESK, Opened, chromium
 
@@ -65,7 +65,7 @@ class Service:
         disk = Reading(DeviceId(f"ST4000DM000_{serial}"), HostName("stor-01"), now, now, seen)
         request = urllib.request.Request(
             f"{self.url}/api/v1/readings",
-            b"[" + Sender("test", SystemClock()).seal(disk) + b"]",
+            b"[" + RecordSender("test", SystemClock()).encode_envelope(disk) + b"]",
             {
                 "Authorization": f"Bearer {(self._folder / 'state' / 'token').read_text().strip()}",
                 "Content-Type": "application/json",

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.service.scoring.sender import Sender
+from predrain.service.storage.record_sender import RecordSender
 from tests.attack.target import Target, running_service
 from tests.service.conftest import smart_reading
 from tests.system.browsing import DESK, PHONE, Opened, fits, picture, settled, violations
@@ -41,10 +41,10 @@ def opened(browser: Browser, service: Target, request: pytest.FixtureRequest) ->
 
 def deliver(service: Target, serial: str) -> str:
     """Readings of one disk by two hosts in turn; the disk's id."""
-    sender, now = Sender("test", SystemClock()), datetime.now(UTC)
+    sender, now = RecordSender("test", SystemClock()), datetime.now(UTC)
     for ago, host in ((50, HOMES[0]), (40, HOMES[1]), (30, HOMES[0]), (20, HOMES[1])):
         reading = replace(smart_reading(serial, now - timedelta(seconds=ago)), host=HostName(host))
-        body = b"[%b]" % sender.seal(reading)
+        body = b"[%b]" % sender.encode_envelope(reading)
         answer = service.post("/api/v1/readings", body, token=service.token)
         assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["accepted"] == 1
     return reading.device
@@ -53,7 +53,7 @@ def deliver(service: Target, serial: str) -> str:
 def ask_home(service: Target, device: str) -> dict[str, Any]:
     """What REST says of the disk's home."""
     request = urllib.request.Request(
-        f"http://{service.address}/api/v1/devices/{device}/home",
+        f"http://{service.address}/api/v1/devices/{device}/host",
         headers={"Authorization": f"Bearer {service.token}"},
     )
     with urllib.request.urlopen(request, timeout=10) as answer:
@@ -105,7 +105,7 @@ def test_a_person_says_on_the_page_which_host_has_a_disk_that_two_hosts_name(
     check_shape(page)
     picture(page, f"residence-settled-{shape}")
     told = ask_home(service, device)
-    assert (told["state"], told["home"], told["by"]) == ("settled", HOMES[1], "person")
+    assert (told["state"], told["host"], told["by"]) == ("settled", HOMES[1], "person")
 
     card(page).get_by_role("button", name=f"It is in {HOMES[0]}").click()
     dialog.get_by_role("button", name=f"It is in {HOMES[0]}").click()

@@ -147,7 +147,14 @@ def test_the_cluster_s_view_grows_old_while_nobody_answers(desk: Opened) -> None
 
 
 def test_a_sign_in_that_was_waved_away_can_be_asked_for_again(desk: Opened) -> None:
-    nobody = {"name": None, "scopes": [], "word": None, "ends_at": None, "reads": False, "sign_in": None}
+    nobody = {
+        "name": None,
+        "scopes": [],
+        "csrf_token": None,
+        "ends_at": None,
+        "can_read": False,
+        "sign_in_url": None,
+    }
     answering(desk.page, "session", nobody)
     page = desk.go("/fleet")
     expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
@@ -195,7 +202,7 @@ def test_a_disk_that_was_drained_and_replaced_asks_for_nothing_and_names_its_suc
 def test_a_drain_of_the_demo_took_about_as_long_as_its_plan_said(finished: Demo) -> None:
     drains = finished.get("drains")["items"]
     assert drains
-    ratios = sorted(drain["took_hours"] / drain["plan"]["eta_hours"] for drain in drains)
+    ratios = sorted(drain["duration_hours"] / drain["plan"]["eta_hours"] for drain in drains)
     # Drains that are under way at once share the pace of the cluster, which a plan made before does not know.
     assert ratios[0] > 0.5
     assert ratios[len(ratios) // 2] < 2
@@ -218,7 +225,7 @@ def test_a_cancel_is_asked_for_with_the_hours_that_the_service_says_it_takes(
     desk: Opened, token: str, hours: float | None, told: str
 ) -> None:
     body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
-    answering(desk.page, f"drains/{body['id']}", body | {"state": "paused", "back_hours": hours})
+    answering(desk.page, f"drains/{body['id']}", body | {"state": "paused", "cancel_hours": hours})
     page = settled(desk.go(f"/drains/{body['id']}", token))
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog").locator(".question")).to_contain_text(told)
@@ -227,7 +234,7 @@ def test_a_cancel_is_asked_for_with_the_hours_that_the_service_says_it_takes(
 def test_a_drain_that_failed_can_be_resumed_once_its_cause_is_cured(desk: Opened, token: str) -> None:
     body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
     why = "the cluster refused 5 times running: EPERM. Cure it, then resume or cancel."
-    answering(desk.page, f"drains/{body['id']}", body | {"state": "failed", "ended_why": why})
+    answering(desk.page, f"drains/{body['id']}", body | {"state": "failed", "end_reason": why})
     page = settled(desk.go(f"/drains/{body['id']}", token))
     page.get_by_role("button", name="Resume").click()
     question = page.get_by_role("dialog")
@@ -240,7 +247,7 @@ def test_a_verified_disk_is_handed_over_by_the_command_that_asks_once_more(desk:
     body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")
     answering(desk.page, f"drains/{body['id']}", body | {"state": "verified"})
     page = settled(desk.go(f"/drains/{body['id']}", token))
-    expect(page.locator(".hand-over li").first).to_contain_text(f"predrain drain done {body['id']}")
+    expect(page.locator(".hand-over li").first).to_contain_text(f"predrain drain hand-over {body['id']}")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_reason_that_is_being_typed_stays_while_the_service_refuses_the_list_b
 ) -> None:
     page = settled(desk.go("/alerts", token))
     page.get_by_role("button", name="Silence").first.click()
-    why = page.get_by_role("dialog").get_by_label("Why, for whoever wonders")
+    why = page.get_by_role("dialog").get_by_label("Reason of the silence")
     why.press_sequentially("known since")
 
     def refuse(route: Route) -> None:

@@ -98,7 +98,7 @@ def test_a_person_finds_the_worst_disk_and_drains_it_from_the_page(waiting: Demo
     page.get_by_role("dialog").get_by_role("button", name=re.compile(r"^Cancel: put [\d.]+ .* back$")).click()
     waiting.until(lambda: state() == "cancelled", 180, "everything put back")
     journal = waiting.get(f"{where}/journal")["items"]
-    assert [line["decided"] for line in journal if line["caller"] == "demo"] == [
+    assert [line["decision"] for line in journal if line["caller"] == "demo"] == [
         "approve",
         "pause",
         "resume",

@@ -1,10 +1,11 @@
-"""predrain inside ceph-mgr: the cluster's window on the service and, where a person says so, its hand.
+"""The predrain module of ceph-mgr: it shows in the cluster what the service reports and, if configured, executes
+steps.
 
-Commands answer from what is known, HTTP happens only in `serve()`, and nothing is done by the module's own decision.
+Commands answer from the last report. HTTP happens only in `serve()`. The module decides nothing by itself.
 """
 
 try:
     from .module import Module as Module
 except ModuleNotFoundError as missing:
-    if missing.name != "mgr_module":  # outside ceph-mgr: the service seals steps by the same code
+    if missing.name != "mgr_module":  # outside ceph-mgr: the service signs steps by the same code
         raise

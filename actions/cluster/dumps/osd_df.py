@@ -1,4 +1,4 @@
-"""`ceph osd df`: what each OSD holds and could hold."""
+"""`ceph osd df`: the size and the usage of each OSD."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from predrain.actions.cluster.dumps.decoding import decoded, within
+from predrain.actions.cluster.dumps.dump_decoding import decode_answer, require_in_range
 from predrain.data.ids import OsdId
 
 _NAME = "osd_df"
@@ -30,20 +30,22 @@ _DECODER = msgspec.json.Decoder(_Dump)
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
-    """Bytes of one OSD."""
+class OsdUsage:
+    """Size and usage of one OSD in B."""
 
     size: int
     used: int
 
 
-def osd_df(raw: bytes) -> Mapping[OsdId, Fill]:
-    """Fill of every OSD that reports one: 0 kb is what Ceph prints of those that do not. Raises NotUnderstood."""
-    dump = decoded(_NAME, raw, _DECODER)
-    fills: dict[OsdId, Fill] = {}
+def osd_df(raw: bytes) -> Mapping[OsdId, OsdUsage]:
+    """Return the usage of every OSD that reports one. Ceph prints 0 kb for an OSD that does not. Raises
+    NotUnderstood.
+    """
+    dump = decode_answer(_NAME, raw, _DECODER)
+    fills: dict[OsdId, OsdUsage] = {}
     for node in (*dump.nodes, *dump.stray):
         if node.id >= 0 and node.kb and node.kb_used is not None:
-            within(_NAME, f"kb of osd.{node.id}", node.kb, 1, _LARGEST_KIB)
-            within(_NAME, f"kb_used of osd.{node.id}", node.kb_used, 0, _LARGEST_KIB)
-            fills[OsdId(node.id)] = Fill(node.kb * _KIB, node.kb_used * _KIB)
+            require_in_range(_NAME, f"kb of osd.{node.id}", node.kb, 1, _LARGEST_KIB)
+            require_in_range(_NAME, f"kb_used of osd.{node.id}", node.kb_used, 0, _LARGEST_KIB)
+            fills[OsdId(node.id)] = OsdUsage(node.kb * _KIB, node.kb_used * _KIB)
     return fills

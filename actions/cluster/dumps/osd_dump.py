@@ -1,4 +1,4 @@
-"""`ceph osd dump`: the map. Its OSDs, pools, upmaps, flags and ratios."""
+"""`ceph osd dump`: the OSD map with its OSDs, pools, upmap items, flags and ratios."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from predrain.actions.cluster.dumps.decoding import decoded, not_understood, within
-from predrain.actions.cluster.view import StretchMode
+from predrain.actions.cluster.cluster_view import StretchMode
+from predrain.actions.cluster.dumps.dump_decoding import decode_answer, not_understood, require_in_range
 from predrain.actions.crush.pool import Pool
-from predrain.data.ids import OsdId, PgId
+from predrain.data.ids import ClusterId, OsdId, PgId, parse_cluster_id
 from predrain.data.outside_text import CLUSTER_NAME, clean_identifier
 
 _NAME = "osd_dump"
@@ -96,14 +96,14 @@ _DECODER = msgspec.json.Decoder(_Dump)
 
 @dataclass(frozen=True, slots=True)
 class MapOsd:
-    """One OSD as the map has it."""
+    """One OSD in the map."""
 
     up: bool
     reweight: float
     primary_affinity: float
     flags: frozenset[str]
     old_weight: float
-    """The override that the mon gives it again when it comes up, where the mon has marked it out; else 0."""
+    """If the mon has marked the OSD out: the override that the mon restores when the OSD comes up; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,10 @@ class OsdDump:
     """The map without its CRUSH tree."""
 
     epoch: int
-    fsid: str
-    """By what the cluster is told from every other one."""
+    fsid: ClusterId | None
+    """The id that distinguishes the cluster from every other one; None if the dump holds none."""
     release: str
-    """`require_osd_release`: what every OSD can do."""
+    """`require_osd_release`: the release whose features every OSD has."""
     osds: Mapping[OsdId, MapOsd]
     pools: Mapping[int, Pool]
     data_shards: Mapping[int, int]
@@ -133,21 +133,21 @@ class OsdDump:
 
     @property
     def pg_count(self) -> int:
-        """PGs of all pools."""
+        """Return the number of PGs of all pools."""
         return sum(pool.pg_num for pool in self.pools.values())
 
 
 def osd_dump(raw: bytes) -> OsdDump:
-    """The map. Raises NotUnderstood."""
-    dump = decoded(_NAME, raw, _DECODER)
+    """Parse the map. Raises NotUnderstood."""
+    dump = decode_answer(_NAME, raw, _DECODER)
     old_weights = {row.osd: row.old_weight for row in dump.osd_xinfo}
-    osds = {OsdId(row.osd): _osd(row, old_weights.get(row.osd, 0)) for row in dump.osds}
-    pools = {row.pool: _pool(row) for row in dump.pools}
+    osds = {OsdId(row.osd): _parse_osd_row(row, old_weights.get(row.osd, 0)) for row in dump.osds}
+    pools = {row.pool: _parse_pool_row(row) for row in dump.pools}
     if len(osds) != len(dump.osds) or len(pools) != len(dump.pools):
         raise not_understood(_NAME, "an OSD or a pool is in it twice")
     return OsdDump(
-        epoch=int(within(_NAME, "epoch", dump.epoch, 1)),
-        fsid=clean_identifier(dump.fsid, CLUSTER_NAME.limit),
+        epoch=int(require_in_range(_NAME, "epoch", dump.epoch, 1)),
+        fsid=parse_cluster_id(dump.fsid),
         release=dump.require_osd_release,
         osds=osds,
         pools=pools,
@@ -158,10 +158,10 @@ def osd_dump(raw: bytes) -> OsdDump:
         },
         has_full_upmaps=bool(dump.pg_upmap),
         require_min_compat_client=dump.require_min_compat_client,
-        nearfull_ratio=_ratio("nearfull_ratio", dump.nearfull_ratio),
-        backfillfull_ratio=_ratio("backfillfull_ratio", dump.backfillfull_ratio),
-        full_ratio=_ratio("full_ratio", dump.full_ratio),
-        flags=_global(dump.flags_set),
+        nearfull_ratio=_parse_ratio("nearfull_ratio", dump.nearfull_ratio),
+        backfillfull_ratio=_parse_ratio("backfillfull_ratio", dump.backfillfull_ratio),
+        full_ratio=_parse_ratio("full_ratio", dump.full_ratio),
+        flags=_parse_global_flags(dump.flags_set),
         bucket_flags={name: frozenset(flags) for name, flags in dump.crush_node_flags.items()},
         class_flags={name: frozenset(flags) for name, flags in dump.device_class_flags.items()},
         stretch_mode=_stretch_mode(dump.stretch_mode),
@@ -169,7 +169,9 @@ def osd_dump(raw: bytes) -> OsdDump:
 
 
 def _stretch_mode(told: _Stretch) -> StretchMode:
-    """While it recovers the cluster is still degraded: the mon clears both when every PG is whole at both sites."""
+    """Return the stretch mode. While it recovers the cluster is still degraded: the mon clears both states when every
+    PG is complete at both sites.
+    """
     if not told.stretch_mode_enabled:
         return StretchMode.OFF
     if told.recovering_stretch_mode:
@@ -177,27 +179,30 @@ def _stretch_mode(told: _Stretch) -> StretchMode:
     return StretchMode.DEGRADED if told.degraded_stretch_mode else StretchMode.HEALTHY
 
 
-def _osd(row: _OsdRow, old_weight: int) -> MapOsd:
-    within(_NAME, "an OSD's number", row.osd, 0, (1 << 31) - 2)
+def _parse_osd_row(row: _OsdRow, old_weight: int) -> MapOsd:
+    require_in_range(_NAME, "an OSD's number", row.osd, 0, (1 << 31) - 2)
     return MapOsd(
         up=row.up == 1,
-        reweight=within(_NAME, f"weight of osd.{row.osd}", row.weight, 0, 1),
-        primary_affinity=within(_NAME, f"primary_affinity of osd.{row.osd}", row.primary_affinity, 0, 1),
+        reweight=require_in_range(_NAME, f"weight of osd.{row.osd}", row.weight, 0, 1),
+        primary_affinity=require_in_range(
+            _NAME, f"primary_affinity of osd.{row.osd}", row.primary_affinity, 0, 1
+        ),
         flags=_LOCAL_FLAGS.intersection(row.state),
-        old_weight=within(_NAME, f"old_weight of osd.{row.osd}", old_weight, 0, _FULL_WEIGHT) / _FULL_WEIGHT,
+        old_weight=require_in_range(_NAME, f"old_weight of osd.{row.osd}", old_weight, 0, _FULL_WEIGHT)
+        / _FULL_WEIGHT,
     )
 
 
-def _pool(row: _PoolRow) -> Pool:
+def _parse_pool_row(row: _PoolRow) -> Pool:
     pool_name = clean_identifier(row.pool_name, CLUSTER_NAME.limit)
     name = f"pool {pool_name}"
     if row.type not in _KINDS:
         raise not_understood(_NAME, f"{name} is of type {row.type}, neither replicated nor erasure-coded")
-    within(_NAME, f"the number of {name}", row.pool, 0)
-    within(_NAME, f"size of {name}", row.size, 1, _MOST_SHARDS)
-    within(_NAME, f"min_size of {name}", row.min_size, 0, row.size)
-    within(_NAME, f"pg_num of {name}", row.pg_num, 0, _MOST_PGS)
-    within(_NAME, f"pg_placement_num of {name}", row.pg_placement_num, 0, _MOST_PGS)
+    require_in_range(_NAME, f"the number of {name}", row.pool, 0)
+    require_in_range(_NAME, f"size of {name}", row.size, 1, _MOST_SHARDS)
+    require_in_range(_NAME, f"min_size of {name}", row.min_size, 0, row.size)
+    require_in_range(_NAME, f"pg_num of {name}", row.pg_num, 0, _MOST_PGS)
+    require_in_range(_NAME, f"pg_placement_num of {name}", row.pg_placement_num, 0, _MOST_PGS)
     return Pool(
         id=row.pool,
         name=pool_name,
@@ -221,17 +226,19 @@ def _has_hashpspool(row: _PoolRow) -> bool:
 
 
 def _data_shards(row: _PoolRow, profiles: Mapping[str, Mapping[str, Any]]) -> int:
-    """Without its profile a shard counts as its whole PG: too much room is asked for, never too little."""
+    """Return over how many shards an object's bytes are spread. Without its profile a shard counts as the whole PG:
+    the required capacity is then too large, never too small.
+    """
     if row.type != _ERASURE:
         return 1
     told = str(profiles.get(row.erasure_code_profile, {}).get("k", ""))
     return int(told) if told.isascii() and told.isdigit() and 0 < int(told) <= row.size else 1
 
 
-def _ratio(field: str, value: float) -> float:
-    return round(within(_NAME, field, value, 0, 1), 6)  # printed from 32 bits: 0.8500000238418579
+def _parse_ratio(field: str, value: float) -> float:
+    return round(require_in_range(_NAME, field, value, 0, 1), 6)  # printed from 32 bits: 0.8500000238418579
 
 
-def _global(flags: list[str]) -> frozenset[str]:
-    """`osd set pause` is shown as its two halves."""
+def _parse_global_flags(flags: list[str]) -> frozenset[str]:
+    """Return the flags. `osd set pause` is shown as its two halves, so either of them adds `pause`."""
     return frozenset(flags) | (frozenset({"pause"}) if {"pauserd", "pausewr"} & set(flags) else frozenset())

@@ -1,4 +1,4 @@
-"""`ceph pg dump` in its forms: each PG's state, members and bytes, and when the mgr last heard."""
+"""`ceph pg dump` in its forms: each PG's state, members and bytes, and when the mgr last received reports."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import lru_cache
 
 import msgspec
 
-from predrain.actions.cluster.dumps.decoding import decoded, not_understood, within
+from predrain.actions.cluster.cluster_view import Pg
+from predrain.actions.cluster.dumps.dump_decoding import decode_answer, not_understood, require_in_range
 from predrain.actions.cluster.dumps.osd_dump import OsdDump
-from predrain.actions.cluster.view import Pg
-from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.crush.pool import Pool
 from predrain.data.ids import PgId
 
 _NOBODY = frozenset({ITEM_NONE, -1})
-"""What stands in a set's place where no OSD is."""
+"""Values in `up` and `acting` that mark a missing OSD."""
 _UNKNOWN = frozenset({"unknown"})
 _PG_ID = re.compile(r"([0-9]{1,9})\.([0-9a-f]{1,8})")
 
@@ -53,13 +53,13 @@ class _Dump(msgspec.Struct):
     pg_stats: list[PgRow] | None = None
 
 
-# The first Pacifics print epochs in quotes.
+# The first releases of Pacific print epochs in quotes.
 _DECODER = msgspec.json.Decoder(_Dump, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MgrReportTime:
-    """When the mgr last heard from the OSDs, by its own clock."""
+    """When the mgr last received a report of an OSD, by the mgr's own clock."""
 
     version: int
     stamp: datetime
@@ -68,44 +68,48 @@ class MgrReportTime:
 
 @dataclass(frozen=True, slots=True)
 class PgRows:
-    """PGs as they were printed. `heard` is there when all was asked for in one command."""
+    """PGs as the mgr printed them. `heard` is set if one command returned all."""
 
     rows: list[PgRow]
     ready: bool
     heard: MgrReportTime | None
 
 
-def heard(name: str, raw: bytes) -> MgrReportTime:
-    """Version and stamp. Raises NotUnderstood."""
-    return _heard(name, decoded(name, raw, _DECODER)) or _without(name, "version and stamp")
+def parse_report_time(name: str, raw: bytes) -> MgrReportTime:
+    """Parse version and stamp. Raises NotUnderstood."""
+    return _extract_report_time(name, decode_answer(name, raw, _DECODER)) or _raise_missing_field(
+        name, "version and stamp"
+    )
 
 
-def rows(name: str, raw: bytes) -> PgRows:
-    """The PGs of any form of the dump, and of `pg ls-by-osd`. Raises NotUnderstood."""
-    dump = decoded(name, raw, _DECODER)
+def parse_pg_rows(name: str, raw: bytes) -> PgRows:
+    """Parse the PGs of any form of the dump, and of `pg ls-by-osd`. Raises NotUnderstood."""
+    dump = decode_answer(name, raw, _DECODER)
     found = dump.pg_map.pg_stats if dump.pg_map is not None else dump.pg_stats
     if found is None:
         raise not_understood(name, "it has no pg_stats")
-    return PgRows(found, dump.pg_ready, _heard(name, dump))
+    return PgRows(found, dump.pg_ready, _extract_report_time(name, dump))
 
 
-def _heard(name: str, dump: _Dump) -> MgrReportTime | None:
+def _extract_report_time(name: str, dump: _Dump) -> MgrReportTime | None:
     if dump.pg_map is None or dump.pg_map.version is None or dump.pg_map.stamp is None:
         return None
     return MgrReportTime(
-        version=int(within(name, "version", dump.pg_map.version, 0)),
-        stamp=instant(name, "stamp", dump.pg_map.stamp),
+        version=int(require_in_range(name, "version", dump.pg_map.version, 0)),
+        stamp=parse_ceph_time(name, "stamp", dump.pg_map.stamp),
         ready=dump.pg_ready,
     )
 
 
-def _without(name: str, what: str) -> MgrReportTime:
+def _raise_missing_field(name: str, what: str) -> MgrReportTime:
     raise not_understood(name, f"it has no {what}")
 
 
-def instant(name: str, field_name: str, text: str) -> datetime:
-    """A time as Ceph prints it, in UTC; `0.000000` (never) is 1970. Raises NotUnderstood, also for a time without its
-    zone, as releases before Octopus printed it."""
+def parse_ceph_time(name: str, field_name: str, text: str) -> datetime:
+    """Parse a time as Ceph prints it, into UTC; `0.000000` (never) is 1970.
+
+    Raises NotUnderstood, also for a time without a time zone, as releases before Octopus printed it.
+    """
     if not text.strip("0.:- "):
         return datetime.fromtimestamp(0, UTC)
     try:
@@ -118,42 +122,42 @@ def instant(name: str, field_name: str, text: str) -> datetime:
 
 
 @lru_cache(maxsize=4096)
-def _states(text: str) -> frozenset[str]:
+def _parse_pg_states(text: str) -> frozenset[str]:
     return frozenset(text.split("+")) - {""}
 
 
 @dataclass(slots=True)
 class PgTable:
-    """The PGs as last seen. A PG whose row says the same stays the identical object."""
+    """The PGs as last seen. A PG whose row has not changed stays the identical object."""
 
     pgs: dict[PgId, Pg] = field(default_factory=dict)
     unweighed: set[PgId] = field(default_factory=set)
-    """PGs of which no whole row was ever seen: their bytes are not known."""
+    """PGs of which no whole row was ever seen, so that their bytes are unknown."""
     _pools: Mapping[int, Pool] = field(default_factory=dict)
     _named: set[int] = field(default_factory=set)
-    """Every OSD that some PG names, and perhaps some that none names any more."""
+    """Every OSD that a PG names, and possibly some that no PG names any more."""
 
     def take_whole(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
-        """All PGs, from whole rows. Raises NotUnderstood."""
+        """Replace all PGs from whole rows. Raises NotUnderstood."""
         before = self._of_the_map(name, osdmap)
         self.pgs, self.unweighed = {}, set()
         self.pgs = self._weighed(name, found, osdmap, before)
 
     def refine(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
-        """Some PGs again, from whole rows that were asked for after the brief ones. Raises NotUnderstood."""
+        """Update some PGs from whole rows that were read after the brief ones. Raises NotUnderstood."""
         again = [row for row in found if row.pgid in self.pgs]
         weighed = self._weighed(name, again, osdmap, self.pgs)
         self.pgs.update(weighed)
         self.unweighed -= weighed.keys()
 
     def take_brief(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
-        """All PGs, from brief rows: bytes and reported epoch stay what they last were. Raises NotUnderstood."""
+        """Replace all PGs from brief rows. Bytes and reported epoch keep their last values. Raises NotUnderstood."""
         before, now = self._of_the_map(name, osdmap), dict[PgId, Pg]()
         for row in found:
             id_ = PgId(row.pgid)
             if id_ in now:
                 raise not_understood(name, f"PG {id_} is in it twice")
-            states = _states(row.state)
+            states = _parse_pg_states(row.state)
             old = before.get(id_)
             if old is None:
                 pool = _pool_of(name, row.pgid, osdmap)
@@ -171,7 +175,7 @@ class PgTable:
         self.unweighed &= now.keys()
 
     def _of_the_map(self, name: str, osdmap: OsdDump) -> Mapping[PgId, Pg]:
-        """The PGs of the last look that this map still has."""
+        """Return the PGs of the last poll that this map still has."""
         if osdmap.pools != self._pools:
             self._pools = osdmap.pools
             self.pgs = {id_: pg for id_, pg in self.pgs.items() if _pool_of(name, id_, osdmap) is not None}
@@ -180,7 +184,7 @@ class PgTable:
     def _weighed(
         self, name: str, found: Iterable[PgRow], osdmap: OsdDump, before: Mapping[PgId, Pg]
     ) -> dict[PgId, Pg]:
-        """PGs from whole rows. before: PGs of the map as they were. Raises NotUnderstood."""
+        """Return PGs from whole rows. before: the map's PGs of the last poll. Raises NotUnderstood."""
         now: dict[PgId, Pg] = {}
         spread = osdmap.data_shards
         for row in found:
@@ -195,7 +199,7 @@ class PgTable:
                 raise not_understood(
                     name, f"PG {id_} has no bytes, or fewer than none (`ceph pg repair {id_}`)"
                 )
-            shard, states = -(-sums.num_bytes // spread[pool]), _states(row.state)
+            shard, states = -(-sums.num_bytes // spread[pool]), _parse_pg_states(row.state)
             if (
                 old is not None
                 and old.reported_epoch == row.reported_epoch
@@ -216,10 +220,12 @@ class PgTable:
             )  # fmt: skip
         return now
 
-    def known(self, osdmap: OsdDump) -> bool:
-        """Whether the statistics say of every PG of the map what is the matter with it: none is missing, none names an
-        OSD that the map does not have, the bytes of all are known, and not more than a tenth are `unknown`, as they
-        are when a mgr has just begun."""
+    def has_complete_statistics(self, osdmap: OsdDump) -> bool:
+        """Return whether the statistics describe the state of every PG of the map.
+
+        The statistics are complete if no PG is missing, none names an OSD that the map does not have, the bytes of all
+        are known, and at most a tenth are `unknown`. PGs are `unknown` when a mgr has just started.
+        """
         if self.unweighed or len(self.pgs) != osdmap.pg_count:
             return False
         if not self._named <= osdmap.osds.keys() | _NOBODY:
@@ -229,7 +235,7 @@ class PgTable:
 
 
 def _pool_of(name: str, pgid: str, osdmap: OsdDump) -> int | None:
-    """The pool, or None when the map does not have the PG (any more). Raises NotUnderstood."""
+    """Return the pool, or None if the map does not have the PG (any more). Raises NotUnderstood."""
     found = _PG_ID.fullmatch(pgid)
     if found is None:
         raise not_understood(name, f"{pgid[:40]!r} is no PG")

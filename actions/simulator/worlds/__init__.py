@@ -4,37 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from predrain.actions.simulator.spec import ClusterSpec
-from predrain.actions.simulator.worlds.cisco import cisco, cisco_18tb
+from predrain.actions.simulator.cluster_spec import ClusterSpec
+from predrain.actions.simulator.worlds.cisco import build_cisco_cluster, cisco_18tb
 from predrain.actions.simulator.worlds.cnaf import cnaf_sdds, cnaf_t1
-from predrain.actions.simulator.worlds.echo import echo
-from predrain.actions.simulator.worlds.osg import osg
-from predrain.actions.simulator.worlds.shapes import GB, TB, disks, levelled
-from predrain.actions.simulator.worlds.small import ec_no_spare, ec_two_a_host, tiny
+from predrain.actions.simulator.worlds.echo import build_echo_cluster
+from predrain.actions.simulator.worlds.osg import build_osg_cluster
+from predrain.actions.simulator.worlds.shapes import GB, TB, build_levelled_tree, build_osd_specs
+from predrain.actions.simulator.worlds.small import build_tiny_cluster, ec_no_spare, ec_two_a_host
 from predrain.data.refusal import Refusal
 
-__all__ = ["GB", "TB", "WORLDS", "UnknownWorld", "cisco", "disks", "echo", "levelled", "tiny", "world"]
+__all__ = [
+    "GB",
+    "TB",
+    "WORLDS",
+    "UnknownWorld",
+    "build_cisco_cluster",
+    "build_echo_cluster",
+    "build_levelled_tree",
+    "build_osd_specs",
+    "build_tiny_cluster",
+    "build_world",
+]
 
 
 class UnknownWorld(Refusal):
-    """No cluster goes by that name."""
+    """No simulated cluster has that name."""
 
 
 WORLDS: Mapping[str, Callable[[int], ClusterSpec]] = {
-    "cisco": cisco,
+    "cisco": build_cisco_cluster,
     "cisco-18tb": cisco_18tb,
-    "echo": echo,
+    "echo": build_echo_cluster,
     "cnaf-sdds": cnaf_sdds,
     "cnaf-t1": cnaf_t1,
-    "osg": osg,
-    "tiny": tiny,
+    "osg": build_osg_cluster,
+    "tiny": build_tiny_cluster,
     "ec_no_spare": ec_no_spare,
     "ec_two_a_host": ec_two_a_host,
 }
 
 
-def world(name: str, seed: int) -> ClusterSpec:
-    """The named cluster. Raises UnknownWorld."""
+def build_world(name: str, seed: int) -> ClusterSpec:
+    """Return the named cluster. Raises UnknownWorld."""
     if name not in WORLDS:
         raise UnknownWorld(f"There is no simulated cluster {name!r}; choose one of {', '.join(WORLDS)}.")
     return WORLDS[name](seed)

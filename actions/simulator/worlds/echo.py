@@ -1,12 +1,19 @@
-"""The largest of the clusters that started this: 6,000 disks, erasure-coded 8+3, five generations side by side."""
+"""STFC's Echo, the largest simulated cluster: 6,000 disks, erasure-coded 8+3, five drive generations side by
+side.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from predrain.actions.crush.pool import Pool
-from predrain.actions.simulator.spec import ClusterSpec, OsdSpec, Physics, PoolSpec, crush_tree
-from predrain.actions.simulator.worlds.shapes import TB, disks, named, sharing
+from predrain.actions.simulator.cluster_spec import ClusterSpec, OsdSpec, Physics, PoolSpec, crush_tree
+from predrain.actions.simulator.worlds.shapes import (
+    TB,
+    assign_drive_model,
+    assign_shared_devices,
+    build_osd_specs,
+)
 from predrain.data.ids import HostName, OsdId
 
 _GENERATIONS = ((12, "GEN A"), (16, "GEN B"), (18, "GEN C"), (20, "GEN D"), (24, "GEN E"))
@@ -15,19 +22,19 @@ _FLASH_DB = "GEN C"
 """The generation whose 18 TB drives keep their 200 GB block.db on flash."""
 
 
-def echo(seed: int) -> ClusterSpec:
-    """STFC's Echo: 6,000 OSDs on 300 hosts, 110 PB raw, one pool of 65,536 PGs, EC 8+3, 60 % full.
+def build_echo_cluster(seed: int) -> ClusterSpec:
+    """Return STFC's Echo: 6,000 OSDs on 300 hosts, 110 PB raw, one pool of 65,536 PGs, EC 8+3, 60 % full.
 
-    A host that backfills has 25 Gb/s for its 20 disks, about 130 MB/s each; drives give fewer than ten random reads
-    a second and TB, so that a rebuilt shard, which costs eight reads, is dear. How disks spread over generations is
-    assumed: 60 hosts of each.
+    A host that backfills has 25 Gb/s for its 20 disks, about 130 MB/s each. Drives give fewer than ten random
+    reads per second and TB, so a rebuilt shard, which costs eight reads, is expensive. The distribution of
+    disks over generations is assumed: 60 hosts of each.
     """
     del seed
     rows: list[OsdSpec] = []
     for number, (size, model) in enumerate(_GENERATIONS):
-        row = named(disks(hosts=60, per_host=20, size_bytes=size * TB), model)
+        row = assign_drive_model(build_osd_specs(hosts=60, per_host=20, size_bytes=size * TB), model)
         if model == _FLASH_DB:
-            row = sharing(row, "FLASH DB", of=10)
+            row = assign_shared_devices(row, "FLASH DB", of=10)
         first, host = 1_200 * number, 60 * number
         rows += [
             replace(

@@ -1,26 +1,27 @@
-"""Grid storage whose erasure code needs every host there is."""
+"""Grid storage whose erasure code needs every host."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from predrain.actions.crush.map import CrushRule, RuleStep
+from predrain.actions.crush.crush_map import CrushRule, RuleStep
 from predrain.actions.crush.pool import Pool
-from predrain.actions.simulator.spec import DEFAULT_RULES, ClusterSpec, PoolSpec, crush_tree
-from predrain.actions.simulator.worlds.shapes import TB, disks, named
+from predrain.actions.simulator.cluster_spec import DEFAULT_RULES, ClusterSpec, PoolSpec, crush_tree
+from predrain.actions.simulator.worlds.shapes import TB, assign_drive_model, build_osd_specs
 
 _TRIES = 1_000
-"""The default of 100 leaves holes where CRUSH must hit the one host of 14 that is left."""
+"""The default of 100 leaves holes where CRUSH must find the only remaining host of 14."""
 
 
-def osg(seed: int) -> ClusterSpec:
-    """The Open Science Grid's Stash: 14 hosts x 12 disks of 6 TB, EC 11+3 = all hosts, a cache tier of 2 copies.
+def build_osg_cluster(seed: int) -> ClusterSpec:
+    """Return the Open Science Grid's Stash: 14 hosts x 12 disks of 6 TB, EC 11+3 on all hosts, a cache of 2
+    copies.
 
-    Metadata has 3 copies. 250 TB of user data are stored and 5 TB cached. No host can be evacuated: a shard that
-    leaves a host finds none without a shard of the same PG; a disk can be drained onto its siblings.
+    Metadata has 3 copies. 250 TB of user data are stored and 5 TB cached. No host can be evacuated, because
+    every other host already has a shard of the same PG. A disk can be drained onto its siblings.
     """
     del seed
-    osds = named(disks(14, 12, 6 * TB), "SAS 6T")
+    osds = assign_drive_model(build_osd_specs(14, 12, 6 * TB), "SAS 6T")
     grid = Pool(1, "grid", 14, 12, 1_024, 1_024, rule=1, erasure=True)
     cache = Pool(2, "cache", 2, 1, 1_024, 1_024, rule=0, erasure=False)
     meta = Pool(3, "metadata", 3, 2, 256, 256, rule=0, erasure=False)
@@ -32,12 +33,12 @@ def osg(seed: int) -> ClusterSpec:
             PoolSpec(cache, shard_bytes=5 * TB // 1_024),
             PoolSpec(meta, shard_bytes=TB // 10 // 256, object_bytes=4096),
         ),
-        crush=crush_tree(osds, {0: DEFAULT_RULES[0], 1: _patient(DEFAULT_RULES[1])}),
+        crush=crush_tree(osds, {0: DEFAULT_RULES[0], 1: _raise_choose_tries(DEFAULT_RULES[1])}),
         release="pacific",
     )
 
 
-def _patient(rule: CrushRule) -> CrushRule:
+def _raise_choose_tries(rule: CrushRule) -> CrushRule:
     steps = (
         RuleStep("set_choose_tries", item=_TRIES) if s.op == "set_choose_tries" else s for s in rule.steps
     )

@@ -1,4 +1,4 @@
-"""What worlds are built of: rows of disks, trees with device classes, weights that level fullness."""
+"""Building blocks of worlds: rows of disks, trees with device classes, weights that even out fullness."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from predrain.actions.crush.map import Bucket, CrushMap, CrushRule, RuleStep
-from predrain.actions.crush.place import place
+from predrain.actions.crush.crush_map import Bucket, CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
-from predrain.actions.simulator.spec import DEFAULT_RULES, OsdSpec, crush_tree
+from predrain.actions.simulator.cluster_spec import DEFAULT_RULES, OsdSpec, crush_tree
 from predrain.data.ids import DeviceId, HostName, OsdId
 
 TB = 10**12
@@ -18,8 +18,10 @@ GB = 10**9
 _ROUNDS = 8
 
 
-def disks(hosts: int, per_host: int, size_bytes: int, racks: int = 0) -> tuple[OsdSpec, ...]:
-    """`hosts` x `per_host` equal disks, numbered host by host; hosts in `racks` equal racks, or in none."""
+def build_osd_specs(hosts: int, per_host: int, size_bytes: int, racks: int = 0) -> tuple[OsdSpec, ...]:
+    """Return `hosts` x `per_host` equal disks, numbered host by host; hosts are in `racks` equal racks, or in
+    none.
+    """
     return tuple(
         OsdSpec(
             id=OsdId(host * per_host + slot),
@@ -32,15 +34,15 @@ def disks(hosts: int, per_host: int, size_bytes: int, racks: int = 0) -> tuple[O
     )
 
 
-def named(osds: Sequence[OsdSpec], model: str) -> tuple[OsdSpec, ...]:
-    """The same disks with a drive model and a device id of Ceph's form."""
+def assign_drive_model(osds: Sequence[OsdSpec], model: str) -> tuple[OsdSpec, ...]:
+    """Return the same disks with a drive model and a device id of Ceph's form."""
     return tuple(
         replace(osd, model=model, device=DeviceId(f"{model.replace(' ', '_')}_{osd.id:05d}")) for osd in osds
     )
 
 
-def sharing(osds: Sequence[OsdSpec], model: str, of: int) -> tuple[OsdSpec, ...]:
-    """The same disks with the DB and WAL of each `of` of a host, in their order, on one flash device."""
+def assign_shared_devices(osds: Sequence[OsdSpec], model: str, of: int) -> tuple[OsdSpec, ...]:
+    """Return the same disks with the DB and WAL of every `of` disks of a host, in order, on one flash device."""
     seen: dict[HostName, int] = {}
     shared = []
     for osd in osds:
@@ -52,7 +54,7 @@ def sharing(osds: Sequence[OsdSpec], model: str, of: int) -> tuple[OsdSpec, ...]
 
 
 def class_tree(osds: Sequence[OsdSpec], copies: Mapping[int, str], shards: Mapping[int, str]) -> CrushMap:
-    """`crush_tree` with a shadow tree for each device class, as Ceph keeps them.
+    """Return `crush_tree` with a shadow tree for each device class, as Ceph keeps them.
 
     copies, shards: rule id -> device class that the rule takes, for replicated and for erasure-coded pools.
     """
@@ -70,12 +72,12 @@ def class_tree(osds: Sequence[OsdSpec], copies: Mapping[int, str], shards: Mappi
             ]
             shadow[id_] = min(buckets) - 1
             name = f"{bucket.name}~{class_}"
-            buckets[shadow[id_]] = Bucket(shadow[id_], name, bucket.type, *_columns(kept))
+            buckets[shadow[id_]] = Bucket(shadow[id_], name, bucket.type, *_split_items_weights(kept))
         for id_ in (id_ for id_ in shadow if whole.buckets[id_].type != "host"):
             above = buckets[shadow[id_]]
             items = tuple(shadow[item] for item in above.items)
             buckets[shadow[id_]] = replace(above, items=items)
-        _weigh(buckets, shadow[-1])
+        _sum_bucket_weights(buckets, shadow[-1])
         roots[class_] = shadow[-1]
     for base, wanted in ((0, copies), (1, shards)):
         for rule, class_ in wanted.items():
@@ -87,13 +89,17 @@ def class_tree(osds: Sequence[OsdSpec], copies: Mapping[int, str], shards: Mappi
     return replace(whole, buckets=buckets, rules=rules)
 
 
-def levelled(osds: tuple[OsdSpec, ...], pool: Pool, most: int) -> CrushMap:
-    """A tree in which no OSD is chosen for more than `most` PGs: those above lose CRUSH weight until it holds."""
+def build_levelled_tree(osds: tuple[OsdSpec, ...], pool: Pool, most: int) -> CrushMap:
+    """Return a tree that chooses no OSD for more than `most` PGs: OSDs above lose CRUSH weight until that
+    holds.
+
+    After a fixed number of rounds a tree that still exceeds `most` is returned.
+    """
     scale: dict[OsdId, float] = {}
     everything_in = {osd.id: 1.0 for osd in osds}
     for _ in range(_ROUNDS):
         crush = crush_tree(osds, scale=scale)
-        placed = place(crush, {pool.id: pool}, everything_in, {})
+        placed = place_pgs(crush, {pool.id: pool}, everything_in, {})
         held = np.bincount([osd for up in placed.values() for osd in up], minlength=len(osds))
         over = [osd.id for osd in osds if held[osd.id] > most]
         if not over:
@@ -103,15 +109,15 @@ def levelled(osds: tuple[OsdSpec, ...], pool: Pool, most: int) -> CrushMap:
     return crush_tree(osds, scale=scale)
 
 
-def _columns(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _split_items_weights(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(item for item, _ in pairs), tuple(weight for _, weight in pairs)
 
 
-def _weigh(buckets: dict[int, Bucket], id_: int) -> int:
-    """Sums from the leaves up; the bucket's own sum."""
+def _sum_bucket_weights(buckets: dict[int, Bucket], id_: int) -> int:
+    """Set the sums of all buckets below, from the leaves up, and return the bucket's own sum."""
     bucket = buckets[id_]
     weights = tuple(
-        _weigh(buckets, item) if item < 0 else weight
+        _sum_bucket_weights(buckets, item) if item < 0 else weight
         for item, weight in zip(bucket.items, bucket.weights, strict=True)
     )
     buckets[id_] = replace(bucket, weights=weights)

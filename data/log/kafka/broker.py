@@ -1,4 +1,4 @@
-"""Where the brokers are, who we are there, and what can be wrong with that."""
+"""The brokers' addresses, this client's credentials, and the errors of both."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from predrain.data.log.port import LogFull, Topic
+from predrain.data.log.log_port import LONGEST, LogFull, Topic
 from predrain.data.refusal import Refusal
-from predrain.data.wire import LONGEST
 
 Security = Literal["plaintext", "tls", "scram"]
 
 SCRAM = "SCRAM-SHA-512"
 LONGEST_RECORD = 2 * LONGEST + (1 << 16)
-"""Bytes of a key and a value: a dead letter's envelope, the longest there is, and its key."""
+"""Bytes of a key and a value: the envelope of a dead letter, which is the longest there is, and its key."""
 LONGEST_BATCH = LONGEST_RECORD + (1 << 16)
-"""Bytes of what is sent for one partition in one go: the topics' `max.message.bytes`."""
+"""Most bytes that are sent for one partition at once: the topics' `max.message.bytes`."""
 
 
 class BrokerAway(LogFull, Refusal):
-    """No broker answers; what was accepted before is safe, what is refused now must be sent again."""
+    """No broker answers. Accepted records are safe; records that are refused now must be sent again."""
 
     @classmethod
-    def silent(cls, error: Exception) -> BrokerAway:
-        """For a broker that greets and then leaves a question unanswered."""
-        return cls(f"the broker did not answer in time ({said(error)}); see its log, it is asked again")
+    def from_unanswered(cls, error: Exception) -> BrokerAway:
+        """Build the error for a broker that accepts a connection and then leaves a request unanswered."""
+        return cls(
+            f"the broker did not answer in time ({describe_kafka_error(error)}); see its log, it is asked again"
+        )
 
 
 class BrokerRefuses(LogFull, Refusal):
-    """A broker answers but will not have us: password, certificate, rights, or another protocol."""
+    """A broker answers but refuses this client: password, certificate, rights, or another protocol."""
 
 
 class TopicMissing(LogFull, Refusal):
-    """The broker has no such topic; it is not made in passing, since its partitions would be the broker's choice."""
+    """The broker has no such topic. It is not created on the fly, since the broker would choose its partitions."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -44,17 +45,17 @@ class TopicMissing(LogFull, Refusal):
 
 
 class RecordTooLong(LogFull, Refusal):
-    """A record that no topic of ours takes; nothing of its batch was sent."""
+    """A record is too long for every topic; no record of its batch was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A cluster of brokers as one client sees it.
 
-    `security`: `plaintext`; `tls`, with `certificate` and `key` where brokers demand them (mutual TLS); or `scram`,
-    which is SCRAM-SHA-512 with `user` and `password`, always over TLS. `ca` is the PEM file of who signed the
-    brokers' certificates, the system's authorities where it is None. An append that is not acknowledged within
-    `timeout_seconds` is refused; a read waits no longer than that for a broker either.
+    `security` is `plaintext`; or `tls`, with `certificate` and `key` if brokers demand them (mutual TLS); or `scram`,
+    which is SCRAM-SHA-512 with `user` and `password`, always over TLS. `ca` is the PEM file of the authority that
+    signed the brokers' certificates; None means the system's authorities. An append that is not acknowledged within
+    `timeout_seconds` is refused; a read also waits no longer than that for a broker.
     """
 
     bootstrap: tuple[str, ...]
@@ -67,33 +68,34 @@ class Broker:
     prefix: str = "predrain."
     timeout_seconds: float = 10.0
 
-    def topic(self, topic: Topic) -> str:
-        """What `topic` is called on the broker."""
+    def broker_topic_name(self, topic: Topic) -> str:
+        """Return the name of `topic` on the broker."""
         return self.prefix + topic.value
 
-    def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of each of `bootstrap`. Raises BrokerRefuses for what is no `host:port`."""
+    def parse_addresses(self) -> tuple[tuple[str, int], ...]:
+        """Return host and port of each address in `bootstrap`. Raises BrokerRefuses if one is no `host:port`."""
         found = []
         for address in self.bootstrap:
             host, _, port = address.rpartition(":")
             if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
                 raise BrokerRefuses(
-                    f"{address!r} is no address of a broker: write it as host:port in bootstrap"
+                    f"{address!r} is no address of a broker: write it as host:port in bootstrap_servers"
                 )
             found.append((host.strip("[]"), int(port)))
         if not found:
-            raise BrokerRefuses("no broker is named: set bootstrap to host:port of at least one")
+            raise BrokerRefuses("no broker is named: set bootstrap_servers to host:port of at least one")
         return tuple(found)
 
-    def context(self) -> ssl.SSLContext | None:
-        """How TLS is spoken; None where it is not. Raises BrokerRefuses for files that cannot be used."""
+    def build_ssl_context(self) -> ssl.SSLContext | None:
+        """Return the TLS context, or None without TLS. Raises BrokerRefuses for files that cannot be used."""
         if self.security == "plaintext":
             return None
         try:
             context = ssl.create_default_context(cafile=self.ca)
         except (OSError, ssl.SSLError) as error:
             raise BrokerRefuses(
-                f"the authority's certificate {self.ca} cannot be used ({_why(error)}): set ca to the PEM file of who"
+                f"the authority's certificate {self.ca} cannot be used ({_describe_os_error(error)}): set "
+                "ca to the PEM file of who"
                 " signed the brokers' certificates"
             ) from error
         if self.certificate is not None:
@@ -101,13 +103,15 @@ class Broker:
                 context.load_cert_chain(self.certificate, self.key, password=lambda: b"")
             except (OSError, ssl.SSLError) as error:
                 raise BrokerRefuses(
-                    f"the client's certificate {self.certificate} with its key {self.key or 'in it'} cannot be used"
-                    f" ({_why(error)}): set certificate and key to PEM files that belong together, without a password"
+                    f"the client's certificate {self.certificate} with its key {self.key or 'in it'} "
+                    "cannot be used"
+                    f" ({_describe_os_error(error)}): set certificate and key to PEM files that belong "
+                    "together, without a password"
                 ) from error
         return context
 
-    def options(self) -> dict[str, Any]:
-        """What every client of kafka-python is given."""
+    def build_client_options(self) -> dict[str, Any]:
+        """Return the options for every client of kafka-python."""
         protocol = {"plaintext": "PLAINTEXT", "tls": "SSL", "scram": "SASL_SSL"}[self.security]
         secret = {
             "sasl_mechanism": SCRAM,
@@ -118,27 +122,29 @@ class Broker:
             "bootstrap_servers": list(self.bootstrap),
             "client_id": "predrain",
             "security_protocol": protocol,
-            "ssl_context": self.context(),
-            "bootstrap_timeout_ms": self.milliseconds,
+            "ssl_context": self.build_ssl_context(),
+            "bootstrap_timeout_ms": self.timeout_milliseconds,
             "reconnect_backoff_max_ms": 1_000,
             **(secret if self.security == "scram" else {}),
         }
 
     @property
-    def milliseconds(self) -> int:
-        """`timeout_seconds` as the client takes it."""
+    def timeout_milliseconds(self) -> int:
+        """`timeout_seconds` in the client's unit, ms."""
         return round(self.timeout_seconds * 1_000)
 
 
 def making_none(cluster: Any) -> None:
-    """What a client asks about topics makes none: kafka-python does not hand its own word for that through."""
+    """Keep the client's metadata requests from creating topics: kafka-python does not pass its own
+    option for that on.
+    """
     cluster.config["allow_auto_create_topics"] = False
 
 
-def said(error: Exception) -> str:
-    """What the client says is wrong, to stand in a sentence."""
+def describe_kafka_error(error: Exception) -> str:
+    """Return the client's error text, worded to stand in a sentence."""
     return str(error).rstrip(".") or type(error).__name__
 
 
-def _why(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
     return (error.reason if isinstance(error, ssl.SSLError) else error.strerror) or str(error)

@@ -1,4 +1,4 @@
-"""Records of a topic for who looks by himself: as no group, so that nobody's place is moved and nobody shares."""
+"""Records of a topic for a reader outside all groups: it moves no group's offset and shares no partitions."""
 
 from __future__ import annotations
 
@@ -9,39 +9,42 @@ from typing import Any
 from kafka import KafkaConsumer, errors
 from kafka.structs import TopicPartition
 
-from predrain.data.log.kafka.batches import AT_ONCE, bounded
 from predrain.data.log.kafka.broker import LONGEST_BATCH, Broker, BrokerAway, TopicMissing, making_none
-from predrain.data.log.kafka.preflight_check import greet
-from predrain.data.log.port import Delivered
+from predrain.data.log.kafka.preflight_check import check_broker_topics
+from predrain.data.log.kafka.record_batches import AT_ONCE, install_bounded_reader
+from predrain.data.log.log_port import Delivered
 
 WAIT_MS = 100
 
 _Span = Callable[[int, int, int], tuple[int, int]]
-"""From how many records of each partition, its first offset and its end: where to begin and where to end."""
+"""Gives the offsets to begin and to end at, from the number of records of each partition, its first offset and its
+end."""
 
 
-def newest(broker: Broker, name: str, limit: int) -> tuple[Delivered, ...]:
-    """The last `limit` records of the topic `name`, shared out evenly over its partitions, oldest first in each.
+def read_newest_records(broker: Broker, name: str, limit: int) -> tuple[Delivered, ...]:
+    """Return the last `limit` records of the topic `name`, spread evenly over its partitions, oldest first in each.
 
     Raises BrokerAway, BrokerRefuses and TopicMissing.
     """
-    return _looked(broker, name, limit, lambda each, first, end: (max(first, end - each), end))
+    return _read_offset_spans(broker, name, limit, lambda each, first, end: (max(first, end - each), end))
 
 
-def oldest(broker: Broker, name: str, limit: int) -> tuple[Delivered, ...]:
-    """The first `limit` records, or fewer once they are many bytes; else as `newest`."""
-    return _looked(broker, name, limit, lambda each, first, end: (first, min(end, first + each)), AT_ONCE)
+def read_oldest_records(broker: Broker, name: str, limit: int) -> tuple[Delivered, ...]:
+    """Return the first `limit` records, or fewer once they exceed AT_ONCE bytes. Raises as `read_newest_records`."""
+    return _read_offset_spans(
+        broker, name, limit, lambda each, first, end: (first, min(end, first + each)), AT_ONCE
+    )
 
 
-def _looked(
+def _read_offset_spans(
     broker: Broker, name: str, limit: int, span: _Span, most: int | None = None
 ) -> tuple[Delivered, ...]:
-    if name not in greet(broker, name):
+    if name not in check_broker_topics(broker, name):
         raise TopicMissing(name)
     try:
-        consumer = bounded(
+        consumer = install_bounded_reader(
             KafkaConsumer(
-                **broker.options(),
+                **broker.build_client_options(),
                 enable_auto_commit=False,
                 max_partition_fetch_bytes=LONGEST_BATCH,
                 metrics_enabled=False,
@@ -49,21 +52,25 @@ def _looked(
         )
         making_none(consumer._cluster)
         try:
-            return tuple(_read(broker, consumer, _placed(broker, consumer, name, limit, span), most))
+            return tuple(
+                _poll_until_offsets(
+                    broker, consumer, _seek_partitions(broker, consumer, name, limit, span), most
+                )
+            )
         finally:
-            consumer.close(autocommit=False, timeout_ms=broker.milliseconds)
+            consumer.close(autocommit=False, timeout_ms=broker.timeout_milliseconds)
     except errors.KafkaError as error:
-        raise BrokerAway.silent(error) from error
+        raise BrokerAway.from_unanswered(error) from error
 
 
-def _placed(broker: Broker, consumer: Any, name: str, limit: int, span: _Span) -> dict[Any, int]:
-    """Put the consumer where it is to begin; returns where it ends, by partition."""
+def _seek_partitions(broker: Broker, consumer: Any, name: str, limit: int, span: _Span) -> dict[Any, int]:
+    """Seek to the begin of each partition's span; return its end, by partition."""
     places = [
         TopicPartition(name, partition) for partition in sorted(consumer.partitions_for_topic(name) or ())
     ]
     consumer.assign(places)
-    first = consumer.beginning_offsets(places, timeout_ms=broker.milliseconds)
-    ends = consumer.end_offsets(places, timeout_ms=broker.milliseconds)
+    first = consumer.beginning_offsets(places, timeout_ms=broker.timeout_milliseconds)
+    ends = consumer.end_offsets(places, timeout_ms=broker.timeout_milliseconds)
     each = -(-max(limit, 0) // max(len(places), 1))
     spans = {place: span(each, first[place], ends[place]) for place in places}
     for place, (begin, _) in spans.items():
@@ -71,11 +78,15 @@ def _placed(broker: Broker, consumer: Any, name: str, limit: int, span: _Span) -
     return {place: end for place, (_, end) in spans.items()}
 
 
-def _read(broker: Broker, consumer: Any, ends: dict[Any, int], most: int | None) -> list[Delivered]:
+def _poll_until_offsets(
+    broker: Broker, consumer: Any, ends: dict[Any, int], most: int | None
+) -> list[Delivered]:
     found: list[Delivered] = []
     size = 0
     end = time.monotonic() + broker.timeout_seconds
-    while any(consumer.position(place, timeout_ms=broker.milliseconds) < ends[place] for place in ends):
+    while any(
+        consumer.position(place, timeout_ms=broker.timeout_milliseconds) < ends[place] for place in ends
+    ):
         for place, records in consumer.poll(WAIT_MS).items():
             taken = [one for one in records if one.offset < ends[place]]
             found += taken

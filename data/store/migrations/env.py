@@ -1,4 +1,4 @@
-"""What alembic runs for every command: the migrations, on the connection and in the transaction that it was given."""
+"""Runs the migrations for every alembic command, on the connection and in the transaction that it was given."""
 
 from __future__ import annotations
 

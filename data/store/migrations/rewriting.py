@@ -1,4 +1,4 @@
-"""What every row of a table holds, made anew: for migrations that change values and not only columns."""
+"""Rewrites every row of a table, for migrations that change values and not only columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from predrain.data.store.documents import unpacked
+from predrain.data.store.documents import decompress_document
 
 _PAGE = 5_000
 _HISTORIES = (("readings", ("device", "taken_at")), ("outlooks", ("device", "as_of")), ("drains", ("id",)))
@@ -17,26 +17,28 @@ _NEWEST = ("latest_readings", "latest_outlooks")
 
 
 def older_documents() -> None:
-    """Write documents as releases up to version 4 read them: histories by zlib, what is newest of a device plain."""
+    """Write documents as releases up to version 4 read them: histories by zlib, a device's newest rows plain."""
     for name, keys in _HISTORIES:
-        _repacked(name, keys, lambda plain: zlib.compress(plain, 1))
+        repack_documents(name, keys, lambda plain: zlib.compress(plain, 1))
     for name in _NEWEST:
-        _repacked(name, ("device",), bytes)
+        repack_documents(name, ("device",), bytes)
 
 
-def _repacked(name: str, keys: Sequence[str], pack: Callable[[bytes], bytes]) -> None:
+def repack_documents(name: str, keys: Sequence[str], pack: Callable[[bytes], bytes]) -> None:
+    """Compress the documents of every row of a table by `pack`."""
+
     def anew(row: Any) -> dict[str, Any]:
-        return {"document": pack(unpacked(row.document))}
+        return {"document": pack(decompress_document(row.document))}
 
-    rewrite(sa.table(name, *map(sa.column, (*keys, "document"))), keys, "document", anew)
+    rewrite_table_rows(sa.table(name, *map(sa.column, (*keys, "document"))), keys, "document", anew)
 
 
-def rewrite(
+def rewrite_table_rows(
     table: sa.TableClause, keys: Sequence[str], source: str, anew: Callable[[Any], dict[str, Any] | None]
 ) -> None:
-    """Set columns of every row to what `anew` makes of it, a page at a time."""
+    """Set columns of every row to the values that `anew` returns for it, one page at a time."""
     connection = op.get_bind()
-    for rows in pages(connection, table, keys, source):
+    for rows in read_table_pages(connection, table, keys, source):
         made = [(row, values) for row in rows if (values := anew(row)) is not None]
         if not made:
             continue
@@ -55,7 +57,7 @@ def rewrite(
         )
 
 
-def pages(
+def read_table_pages(
     connection: sa.Connection, table: sa.TableClause, keys: Sequence[str], source: str
 ) -> Iterator[Sequence[Any]]:
     columns = [table.c[key] for key in keys]

@@ -75,17 +75,17 @@ export const tellOutcome = (device: string, fate: string, note: string): Promise
   ask(`devices/${encodeURIComponent(device)}/outcome`, { fate, note }, `Noted: ${device} ${fate}.`);
 
 export const nameHome = (device: string, host: string): Promise<Answer> =>
-  ask(`devices/${encodeURIComponent(device)}/home`, { host }, `Noted: ${device} is in ${host}. Its history is taken over within seconds.`);
+  ask(`devices/${encodeURIComponent(device)}/host`, { host }, `Noted: ${device} is in ${host}. Its history is taken over within seconds.`);
 
-export const silence = (cause: string, hours: number, why: string): Promise<Answer> =>
-  ask("silences", { cause, hours, why }, "Silenced: no message about it is sent until then. Drains go on.");
+export const silence = (cause: string, hours: number, reason: string): Promise<Answer> =>
+  ask("silences", { cause, hours, reason }, "Silenced: no message about it is sent until then. Drains go on.");
 
 export const liftSilence = (id: string): Promise<Answer> =>
-  answered(remove(`silences/${encodeURIComponent(id)}`), "The silence is lifted: what still stands is told.");
+  answered(remove(`silences/${encodeURIComponent(id)}`), "The silence has ended. predrain reports what still stands.");
 
 /** A halt, or its lifting, that did not come everywhere must not look as if it had. */
-async function setHalt(why: string | null, said: string | null): Promise<Answer> {
-  const answer = await ask("halt", { why }, said);
+async function setHalt(reason: string | null, said: string | null): Promise<Answer> {
+  const answer = await ask("halt", { reason }, said);
   const unreached = answer.done ? await get<Halt>("halt").then((halt) => halt.unreached, () => null) : null;
   if (unreached !== null) notice.value = { kind: "refused", text: `Only here: ${unreached}` };
   return answer;

@@ -1,6 +1,7 @@
 /** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
 import type { Drain, DrainState, Intent, LifeChange, LifeState, Osd } from "./api/contract.ts";
 import { about, clockOf, percent, ratio, seconds, share } from "./format.ts";
+import { ruleOf } from "./source.ts";
 
 export type Condition =
   | "bad"
@@ -61,7 +62,7 @@ export function condition(osd: Osd, now: string | null): Condition {
   if (osd.status === "bad") return "bad";
   if (isOld(osd, now)) return "old";
   // Slow is the rule's word, sustained over days: one high ratio, as under a drain nearby, is not.
-  if (osd.source?.startsWith("rule:slow")) return "slow";
+  if (ruleOf(osd.source)?.startsWith("slow")) return "slow";
   return osd.status;
 }
 
@@ -107,15 +108,15 @@ export function fullness(osd: Osd): number | null {
 
 /** One cell read aloud, or by a tooltip without eyes. */
 export function spoken(osd: Osd, shown: Condition): string {
-  const where = `osd.${osd.osd}, ${shown}, ${osd.host}${osd.slot === null ? "" : ` slot ${osd.slot}`}.`;
+  const where = `osd.${osd.osd}, ${shown}, ${osd.host} slot ${osd.slot}.`;
   const before = osd.p_fail_30d_week_ago;
   const sure =
     osd.p_fail_30d === null
-      ? osd.source?.startsWith("rule:")
+      ? ruleOf(osd.source) !== null
         ? " By a rule, no probability."
         : ""
       : ` ${percent(osd.p_fail_30d)} within 30 days${before === null ? "" : `, was ${percent(before)} a week ago`}.`;
-  const why = osd.why[0] ? ` ${osd.why[0]}` : "";
+  const why = osd.reasons[0] ? ` ${osd.reasons[0]}` : "";
   return where + sure + why;
 }
 
@@ -131,8 +132,8 @@ export function movedText(drain: { moved_bytes: number; planned_bytes: number })
 
 
 /** ", about 3 h left": what the service says is to come of a drain; nothing where nobody can tell. */
-export function remaining(drain: Pick<Drain, "left_hours"> | null): string {
-  return drain?.left_hours ? `, ${about(drain.left_hours)} left` : "";
+export function remaining(drain: Pick<Drain, "remaining_hours"> | null): string {
+  return drain?.remaining_hours ? `, ${about(drain.remaining_hours)} left` : "";
 }
 
 /** Whether a disk failed or is retired: it has no severity, and nothing is forecast of it. */
@@ -142,5 +143,5 @@ export function hasEnded(state: LifeState | null | undefined): boolean {
 
 /** "failed", or why it is retired. */
 export function endWord(change: LifeChange): string {
-  return change.why ?? change.state;
+  return change.retired_reason ?? change.state;
 }

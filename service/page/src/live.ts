@@ -1,7 +1,7 @@
 /** Keeps the signals true: one event stream that says what changed, and conditional GETs that fetch it. */
 import { batch } from "@preact/signals";
 import { BASE, Problem, forgetAnswers, get, getAll } from "./api/client.ts";
-import type { Alert, ClusterStatus, Drain } from "./api/contract.ts";
+import type { AlertPage, ClusterStatus, Drain } from "./api/contract.ts";
 import { whoAmI } from "./api/session.ts";
 import { OsdList } from "./api/osds.ts";
 import * as state from "./state.ts";
@@ -57,7 +57,7 @@ async function fetchPart(part: Part): Promise<() => void> {
       return () => (state.drains.value = items);
     }
     case "alerts": {
-      const items = (await get<{ items: Alert[] }>("alerts")).items;
+      const items = (await get<AlertPage>("alerts")).items;
       return () => (state.alerts.value = items);
     }
   }

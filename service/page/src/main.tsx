@@ -34,7 +34,7 @@ async function begin(): Promise<void> {
   // Where nobody answers the stream goes on trying; where reading needs a name, it waits for one.
   let following = false;
   effect(() => {
-    if (following || session.value?.reads === false) return;
+    if (following || session.value?.can_read === false) return;
     following = true;
     follow();
   });

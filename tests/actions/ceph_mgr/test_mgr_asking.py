@@ -6,7 +6,13 @@ import threading
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.asking import Declined, Service, UnusableAnswer, ask, clean
+from predrain.actions.ceph_mgr.predrain.service_requests import (
+    Declined,
+    Service,
+    UnusableAnswer,
+    sanitize_line,
+    send_service_request,
+)
 from tests.actions.ceph_mgr.peer import http, saying
 from tests.deadlines import idle_seconds
 
@@ -14,13 +20,13 @@ TOKEN = "a-token-of-some-length-0123456789"
 
 
 def asked(url: str, seconds: float = 5.0, limit: int = 4096) -> object:
-    return ask(Service(url, TOKEN), "GET", "status", seconds=seconds, limit=limit).body
+    return send_service_request(Service(url, TOKEN), "GET", "status", seconds=seconds, limit=limit).body
 
 
 def test_a_good_answer_is_read_and_the_token_is_sent() -> None:
     seen: list[bytes] = []
     with saying(http(b'{"a": [1, 2.5, null]}', ETag='W/"x"'), seen=seen) as url:
-        reply = ask(Service(url + "/below/", TOKEN), "GET", "status")
+        reply = send_service_request(Service(url + "/below/", TOKEN), "GET", "status")
     assert reply.body == {"a": [1, 2.5, None]}
     assert reply.etag == 'W/"x"'
     assert seen[0].startswith(b"GET /below/api/v1/status HTTP/1.1\r\n")
@@ -37,7 +43,7 @@ def test_an_answer_that_comes_in_many_pieces_is_read_whole() -> None:
 
 def test_what_has_not_changed_is_not_read_again() -> None:
     with saying(http(b"", "304 Not Modified")) as url:
-        assert ask(Service(url, TOKEN), "GET", "osds").unchanged
+        assert send_service_request(Service(url, TOKEN), "GET", "osds").unchanged
 
 
 @pytest.mark.parametrize(
@@ -117,11 +123,11 @@ def test_a_token_cannot_smuggle_a_header_in(token: str) -> None:
         saying(http(b"{}"), seen=seen) as url,
         pytest.raises(UnusableAnswer, match="the token is not one") as told,
     ):
-        ask(Service(url, token), "GET", "status")
+        send_service_request(Service(url, token), "GET", "status")
     assert token not in str(told.value)
     assert all(asked == b"" for asked in seen)
 
 
 def test_text_from_outside_steers_no_terminal() -> None:
-    assert clean("a\x1b[2Jb\r\n\tc\u202ed") == "a [2Jb c d"
-    assert len(clean("x" * 1000, 50)) == 50
+    assert sanitize_line("a\x1b[2Jb\r\n\tc\u202ed") == "a [2Jb c d"
+    assert len(sanitize_line("x" * 1000, 50)) == 50

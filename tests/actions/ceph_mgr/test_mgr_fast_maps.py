@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.fast_maps import KEY, LEFT_AFTER_SECONDS, NAME, OPTION, LeftFastMaps
-from predrain.actions.ceph_mgr.predrain.signing import sign_text
+from predrain.actions.ceph_mgr.predrain.left_fast_maps import (
+    KEY,
+    LEFT_AFTER_SECONDS,
+    NAME,
+    OPTION,
+    LeftFastMaps,
+)
+from predrain.actions.ceph_mgr.predrain.text_signing import sign_text
 from predrain.actions.controller.fast_maps import RECORD
 
 HAND_KEY = "a key that service and mgr share, long enough"
@@ -56,8 +62,8 @@ def left(was: str = "-", value: str = "0.25", *, key: str = HAND_KEY, in_force: 
 
 def look_twice(mon: Mon, key: str = HAND_KEY, after: float = LEFT_AFTER_SECONDS) -> LeftFastMaps:
     watch = LeftFastMaps(mon)
-    watch.look(key, 1000.0)
-    watch.look(key, 1000.0 + after)
+    watch.restore_left_interval(key, 1000.0)
+    watch.restore_left_interval(key, 1000.0 + after)
     return watch
 
 
@@ -84,7 +90,7 @@ def test_what_is_renewed_stays() -> None:
     for n in range(20):
         watch = watch or LeftFastMaps(mon)
         mon.keys[KEY] = sign_text(HAND_KEY, NAME, f"0.25 - 2026-11-26T04:{n:02d}:00Z")
-        watch.look(HAND_KEY, 30.0 * n)
+        watch.restore_left_interval(HAND_KEY, 30.0 * n)
     assert mon.sent == []
 
 

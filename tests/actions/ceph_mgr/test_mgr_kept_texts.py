@@ -1,4 +1,4 @@
-"""What one mgr keeps for the next is signed with `hand_key`; what is not is named, and nothing is done by it."""
+"""What one mgr keeps for the next is signed with `executor_key`; what is not is named, and nothing is done by it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.hand import (
+from predrain.actions.ceph_mgr.predrain.kept_texts import NO_KEY, KeptText, read_kept, write_kept
+from predrain.actions.ceph_mgr.predrain.step_executor import (
     REMEMBERED_SECONDS,
     STORE,
     UNKNOWN,
     StepAnswer,
     StepExecutor,
 )
-from predrain.actions.ceph_mgr.predrain.kept_texts import NO_KEY, KeptText, read_kept, write_kept
-from predrain.actions.ceph_mgr.predrain.signing import sign_text
-from tests.actions.ceph_mgr.test_mgr_hand import KEY, NOW, STEP, FakeMgr, consider
+from predrain.actions.ceph_mgr.predrain.text_signing import sign_text
+from tests.actions.ceph_mgr.test_mgr_step_executor import KEY, NOW, STEP, FakeMgr, consider
 
 OTHER = "o" * 44
 
@@ -32,7 +32,7 @@ def test_what_was_kept_with_the_key_is_read_with_it() -> None:
     ("value", "why"),
     [
         ("text", "carries no signature"),
-        (sign_text(OTHER, "mgr/predrain/known", "text"), "is signed with another hand_key"),
+        (sign_text(OTHER, "mgr/predrain/known", "text"), "is signed with another executor_key"),
         (sign_text(KEY, "mgr/predrain/known", "text") + "!", "carries a wrong signature"),
         (sign_text(KEY, "mgr/predrain/steps", "text"), "carries a wrong signature"),
         (sign_text(KEY, "known", "text"), "carries a wrong signature"),

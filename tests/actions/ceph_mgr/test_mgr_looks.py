@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.ceph_mgr.predrain.asking import UnusableAnswer
 from predrain.actions.ceph_mgr.predrain.kept_texts import write_kept
-from predrain.actions.ceph_mgr.predrain.known import LastReport, kept
+from predrain.actions.ceph_mgr.predrain.last_report import LastReport, encode_last_report
+from predrain.actions.ceph_mgr.predrain.service_requests import UnusableAnswer
 from tests.actions.ceph_mgr.test_mgr_told import drain, osd, told
 
 PACKAGE = "predrain.actions.ceph_mgr.predrain"
@@ -37,6 +37,9 @@ class PlayedMgr:
 
     def get_module_option(self, key: str) -> Any:
         return self.options.get(key)
+
+    def set_module_option(self, key: str, val: Any) -> None:
+        self.options[key] = val
 
     def get_store(self, key: str) -> str | None:
         return self.store.get(key)
@@ -90,20 +93,20 @@ def test_a_halt_or_its_lifting_while_the_service_is_slow_to_answer_stays_shown(
         assert code == 0
         raise UnusableAnswer("no whole answer within 10 s")
 
-    monkeypatch.setattr(loaded, "ask", slow)
+    monkeypatch.setattr(loaded, "send_service_request", slow)
     module._look()
     assert ("PREDRAIN_HALTED" in module.health) is not stands
     assert ("halted    no" in module.cmd_status()[1]) is stands
 
 
 def keep(key: str) -> dict[str, str | None]:
-    """What a mgr with this `hand_key` keeps of a service that has a proposed drain."""
-    known = LastReport(url="http://127.0.0.1:9").heard(
+    """What a mgr with this `executor_key` keeps of a service that has a proposed drain."""
+    known = LastReport(url="http://127.0.0.1:9").with_report(
         told([osd(1, "bad")], [drain(state="proposed")]), time.time()
     )
     played = PlayedMgr()
-    played.store["hand_key"] = key
-    write_kept(played, "known", key, kept(known))
+    played.store["executor_key"] = key
+    write_kept(played, "known", key, encode_last_report(known))
     return played.store
 
 
@@ -147,7 +150,7 @@ def test_what_somebody_put_in_its_place_is_not_shown_and_is_named(restarted: Cal
 def test_without_a_key_it_is_shown_and_said_not_to_be_verified(restarted: Callable[..., Any]) -> None:
     module = restarted(keep(""))
     assert "PREDRAIN_DEVICE_BAD" in module.health
-    assert "kept      hand_key is not set: what a mgr keeps" in module.cmd_status()[1]
+    assert "kept      executor_key is not set: what a mgr keeps" in module.cmd_status()[1]
 
 
 @pytest.mark.parametrize("key", [KEY, ""], ids=["signed", "without a key"])
@@ -169,3 +172,11 @@ def test_a_plan_that_an_earlier_mgr_kept_is_not_approved_before_the_service_has_
     module._look()
     assert module.cmd_approve("osd.1-x")[0] == 0
     assert len(sent) == 1
+
+
+def test_the_key_and_the_mode_of_0_1_0_get_their_names_of_now(loaded: types.ModuleType) -> None:
+    module = loaded.Module()
+    module.options["mode"], module.store["hand_key"] = "hand", KEY
+    module._migrate_names()
+    assert module.options["mode"] == "execute"
+    assert {name: key for name, key in module.store.items() if key} == {"executor_key": KEY}

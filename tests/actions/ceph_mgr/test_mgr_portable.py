@@ -42,10 +42,10 @@ def test_outside_ceph_mgr_the_package_is_imported_without_the_module() -> None:
     [
         ("module.py", r'CLI(?:Read|Write)Command\("predrain (\w+)"\)', r"`ceph predrain (?:\S*\|)?{}\b"),
         ("module.py", r'Option\(\s*name="(\w+)"', r"\| `{}` \|"),
-        ("checks.py", r'"(PREDRAIN_\w+)"', r"\| `{}` \|"),
-        ("orders.py", r'"prefix": f?"(?:osd )?([a-z-]+)', r"{}"),
+        ("health_checks.py", r'"(PREDRAIN_\w+)"', r"\| `{}` \|"),
+        ("accepted_steps.py", r'"prefix": f?"(?:osd )?([a-z-]+)', r"{}"),
     ],
-    ids=["commands", "settings", "health checks", "what the hand does"],
+    ids=["commands", "settings", "health checks", "what the executor does"],
 )
 def test_the_reference_tells_of_everything_that_is_there(file: str, named: str, shown: str) -> None:
     text = (ROOT / "docs" / "reference" / "mgr.md").read_text()

@@ -11,18 +11,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.actions.ceph_mgr.predrain.checks import checks
-from predrain.actions.ceph_mgr.predrain.known import KEPT_BYTES, LastReport, ago, kept, remembered
-from predrain.actions.ceph_mgr.predrain.reading import NotBelieved
-from predrain.actions.ceph_mgr.predrain.told import (
-    ServiceReport,
-    drains_of,
-    osds_of,
-    packed,
-    state_of,
-    unpacked,
+from predrain.actions.ceph_mgr.predrain.command_texts import (
+    UnknownName,
+    build_osd_detail_reply,
+    build_osd_list_reply,
+    build_status_reply,
+    format_drain_plan,
 )
-from predrain.actions.ceph_mgr.predrain.words import NotKnown, listing, plan, show, status
+from predrain.actions.ceph_mgr.predrain.health_checks import build_health_checks
+from predrain.actions.ceph_mgr.predrain.json_fields import InvalidField
+from predrain.actions.ceph_mgr.predrain.last_report import (
+    KEPT_BYTES,
+    LastReport,
+    decode_last_report,
+    encode_last_report,
+    format_age,
+)
+from predrain.actions.ceph_mgr.predrain.service_report import (
+    ServiceReport,
+    decode_service_report,
+    drains_of,
+    encode_service_report,
+    osds_of,
+    state_of,
+)
 
 NOW = 1_800_000_000.0
 STATE: dict[str, Any] = {
@@ -34,7 +46,7 @@ STATE: dict[str, Any] = {
 def osd(number: int, status: str = "good", **changed: Any) -> dict[str, Any]:
     row: dict[str, Any] = {
         "osd": number, "host": "h1", "device": f"ACME_D_{number}", "status": status, "p_fail_30d": 0.25,
-        "life_p10_days": 2.0, "life_p90_days": None, "why": ["16 sectors pending"], "prescription": "drain it",
+        "life_p10_days": 2.0, "life_p90_days": None, "reasons": ["16 sectors pending"], "prescription": "drain it",
         "drain": None,
     }  # fmt: skip
     return {**row, **changed}
@@ -43,7 +55,7 @@ def osd(number: int, status: str = "good", **changed: Any) -> dict[str, Any]:
 def drain(id_: str = "osd.1-x", state: str = "holding", **changed: Any) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": id_, "device": "ACME_D_1", "osds": [1], "state": state, "intent": "replace", "reason": "bad",
-        "held_by": ["osd.4 would be 86 % full, limit 85 %."], "ended_why": "", "etag": '"abc"',
+        "held_by": ["osd.4 would be 86 % full, limit 85 %."], "end_reason": "", "etag": '"abc"',
         "progress": {"planned_pgs": 9, "moved_pgs": 3, "planned_bytes": 900, "moved_bytes": 300},
     }  # fmt: skip
     return {**row, **changed}
@@ -76,14 +88,14 @@ def test_whatever_a_field_is_turned_into_is_read_or_refused(
     lied = copy.deepcopy(row)
     name = data.draw(st.sampled_from(sorted(row)))
     lied[name] = data.draw(JSON)
-    with contextlib.suppress(NotBelieved):
+    with contextlib.suppress(InvalidField):
         parse({within: [lied]} if within else lied)
 
 
 @given(JSON)
 def test_any_other_answer_is_refused_and_breaks_nothing(body: Any) -> None:
     for parse in (osds_of, drains_of, state_of):
-        with pytest.raises(NotBelieved):
+        with pytest.raises(InvalidField):
             parse(body)
 
 
@@ -91,12 +103,12 @@ def test_any_other_answer_is_refused_and_breaks_nothing(body: Any) -> None:
     "changed",
     [
         {"status": "fine"}, {"osd": -1}, {"osd": True}, {"osd": 1.5}, {"p_fail_30d": 1.5}, {"p_fail_30d": "0.5"},
-        {"why": "x"}, {"why": [1]}, {"host": None}, {"life_p10_days": -1}, {"drain": "x"},
+        {"reasons": "x"}, {"reasons": [1]}, {"host": None}, {"life_p10_days": -1}, {"drain": "x"},
         {"drain": {"id": "x\r\ny"}},
     ],
 )  # fmt: skip
 def test_one_row_that_cannot_be_so_refuses_the_whole_answer(changed: dict[str, Any]) -> None:
-    with pytest.raises(NotBelieved):
+    with pytest.raises(InvalidField):
         osds_of({"items": [osd(0), osd(1, **changed)]})
 
 
@@ -104,10 +116,10 @@ def test_what_the_next_mgr_is_told_fits_a_config_key_and_holds_the_worst() -> No
     many = [osd(n, "good") for n in range(5000)] + [
         osd(n, "bad", why=["y" * 300] * 9) for n in range(5000, 6000)
     ]
-    known = LastReport().heard(told(many, [drain()]), NOW)
-    text = kept(known)
+    known = LastReport().with_report(told(many, [drain()]), NOW)
+    text = encode_last_report(known)
     assert len(text.encode()) <= KEPT_BYTES
-    again = remembered(text, NOW + 60)
+    again = decode_last_report(text, NOW + 60)
     assert again.told is not None
     assert again.age(NOW + 60) == 60
     assert {one.status for one in again.told.osds} == {"bad"}
@@ -117,12 +129,12 @@ def test_what_the_next_mgr_is_told_fits_a_config_key_and_holds_the_worst() -> No
 
 @given(st.text() | JSON.map(json.dumps))
 def test_whatever_was_kept_a_new_mgr_starts(text: str) -> None:
-    assert remembered(text, NOW).told is None
+    assert decode_last_report(text, NOW).told is None
 
 
 def test_checks_name_disks_drains_and_the_guard_that_refuses() -> None:
-    known = LastReport().heard(told([osd(0), osd(1, "bad"), osd(2, "warning")], [drain()]), NOW)
-    found = checks(known, "http://x", NOW)
+    known = LastReport().with_report(told([osd(0), osd(1, "bad"), osd(2, "warning")], [drain()]), NOW)
+    found = build_health_checks(known, "http://x", NOW)
     assert sorted(found) == ["PREDRAIN_DEVICE_BAD", "PREDRAIN_DEVICE_WARNING", "PREDRAIN_DRAIN_HELD"]
     assert found["PREDRAIN_DEVICE_BAD"]["count"] == 1
     assert (
@@ -140,33 +152,35 @@ def test_the_check_of_a_held_drain_says_its_ways_out_which_an_older_service_does
         {"way": "cancel", "sentence": "Cancel it."},
     ]
     found = told([], [drain(ways_out=ways)])
-    (line,) = checks(LastReport().heard(found, NOW), "http://x", NOW)["PREDRAIN_DRAIN_HELD"]["detail"]
+    (line,) = build_health_checks(LastReport().with_report(found, NOW), "http://x", NOW)[
+        "PREDRAIN_DRAIN_HELD"
+    ]["detail"]
     assert line.endswith("limit 85 %. Ways out: Free 12 GiB on osd.1. Cancel it.")
-    assert unpacked(json.loads(json.dumps(packed(found)))) == found
+    assert decode_service_report(json.loads(json.dumps(encode_service_report(found)))) == found
     assert told([], [drain()]).drains[0].ways_out == ()
 
 
 def test_nothing_wrong_is_no_check() -> None:
     moves = {**drain(state="draining"), "held_by": []}
-    assert checks(LastReport().heard(told([osd(0)], [moves]), NOW), "http://x", NOW) == {}
+    assert build_health_checks(LastReport().with_report(told([osd(0)], [moves]), NOW), "http://x", NOW) == {}
 
 
 def test_unreachable_is_said_only_after_several_rounds_and_what_was_known_stays() -> None:
-    known = LastReport().heard(told([osd(1, "bad")]), NOW)
+    known = LastReport().with_report(told([osd(1, "bad")]), NOW)
     for _ in range(2):
-        known = known.missed("gone")
-    assert sorted(checks(known, "http://x", NOW + 30)) == ["PREDRAIN_DEVICE_BAD"]
-    found = checks(known.missed("gone"), "http://x", NOW + 300)
+        known = known.with_failure("gone")
+    assert sorted(build_health_checks(known, "http://x", NOW + 30)) == ["PREDRAIN_DEVICE_BAD"]
+    found = build_health_checks(known.with_failure("gone"), "http://x", NOW + 300)
     assert sorted(found) == ["PREDRAIN_DEVICE_BAD", "PREDRAIN_SERVICE_UNREACHABLE"]
     assert found["PREDRAIN_SERVICE_UNREACHABLE"]["detail"] == ["http://x: gone", "last answer: 5 min ago"]
     assert (
         found["PREDRAIN_DEVICE_BAD"]["summary"]
-        == checks(known, "http://x", NOW)["PREDRAIN_DEVICE_BAD"]["summary"]
+        == build_health_checks(known, "http://x", NOW)["PREDRAIN_DEVICE_BAD"]["summary"]
     )
 
 
 def test_a_service_that_is_not_set_is_not_unreachable() -> None:
-    assert checks(LastReport(failures=9), "", NOW) == {}
+    assert build_health_checks(LastReport(failures=9), "", NOW) == {}
 
 
 @pytest.mark.parametrize(
@@ -174,70 +188,70 @@ def test_a_service_that_is_not_set_is_not_unreachable() -> None:
     [
         LastReport(halted="why"),
         LastReport(halt_unread="why"),
-        LastReport().heard(told([], halted="why"), NOW),
+        LastReport().with_report(told([], halted="why"), NOW),
     ],
 )
 def test_a_halt_is_shown_whoever_set_it_and_when_it_cannot_be_read(known: LastReport) -> None:
-    assert checks(known, "", NOW)["PREDRAIN_HALTED"]["detail"][0] == "why: why"
+    assert build_health_checks(known, "", NOW)["PREDRAIN_HALTED"]["detail"][0] == "why: why"
 
 
 def test_details_are_bounded() -> None:
-    known = LastReport().heard(told([osd(n, "bad") for n in range(500)]), NOW)
-    detail = checks(known, "x", NOW)["PREDRAIN_DEVICE_BAD"]["detail"]
+    known = LastReport().with_report(told([osd(n, "bad") for n in range(500)]), NOW)
+    detail = build_health_checks(known, "x", NOW)["PREDRAIN_DEVICE_BAD"]["detail"]
     assert len(detail) == 51
     assert detail[-1] == "and 450 more: ceph predrain ls --bad"
 
 
 def test_osds_of_another_cluster_are_left_out_and_counted() -> None:
-    known = LastReport().heard(told([osd(0), osd(7, "bad")]), NOW).limited({0: "up", 1: "up"})
-    assert checks(known, "x", NOW) == {}
+    known = LastReport().with_report(told([osd(0), osd(7, "bad")]), NOW).limit_to_osds({0: "up", 1: "up"})
+    assert build_health_checks(known, "x", NOW) == {}
     assert (
         "1 OSDs of the service are not in this cluster"
-        in status(known, "x", "mirror", NOW, "", signs=True)[1]
+        in build_status_reply(known, "x", "mirror", NOW, "", signs=True)[1]
     )
 
 
 def test_lists_begin_with_the_worst_and_say_how_old_they_are() -> None:
-    known = LastReport().heard(told([osd(0), osd(1, "warning"), osd(2, "bad", p_fail_30d=None)]), NOW)
-    body, text = listing(known, bad=False, now=NOW + 7)
+    known = LastReport().with_report(told([osd(0), osd(1, "warning"), osd(2, "bad", p_fail_30d=None)]), NOW)
+    body, text = build_osd_list_reply(known, bad=False, now=NOW + 7)
     assert [one["osd"] for one in body["osds"]] == [2, 1, 0]
     assert text.splitlines()[0] == "as of 7 s ago"
     assert "osd.2  h1    ACME_D_2  bad      -" in text
-    assert [one["osd"] for one in listing(known, bad=True, now=NOW)[0]["osds"]] == [2, 1]
+    assert [one["osd"] for one in build_osd_list_reply(known, bad=True, now=NOW)[0]["osds"]] == [2, 1]
 
 
 @pytest.mark.parametrize("target", ["osd.2", "2", "ACME_D_2"])
 def test_an_osd_is_shown_by_number_or_device(target: str) -> None:
-    known = LastReport().heard(
+    known = LastReport().with_report(
         told([osd(1), osd(2, "bad", drain={"id": "osd.2-x"})], [drain("osd.2-x")]), NOW
     )
-    body, text = show(known, target, NOW)
+    body, text = build_osd_detail_reply(known, target, NOW)
     assert [one["osd"] for one in body["osds"]] == [2]
     assert "osd.2-x holding, 3 of 9 PGs moved: osd.4 would be 86 % full" in text
 
 
 def test_what_nobody_knows_is_said_so() -> None:
-    with pytest.raises(NotKnown, match="not told anything yet"):
-        show(LastReport(), "osd.1", NOW)
-    with pytest.raises(NotKnown, match=r"nothing is known of osd\.9"):
-        show(LastReport().heard(told([osd(1)]), NOW), "osd.9", NOW)
+    with pytest.raises(UnknownName, match="not told anything yet"):
+        build_osd_detail_reply(LastReport(), "osd.1", NOW)
+    with pytest.raises(UnknownName, match=r"nothing is known of osd\.9"):
+        build_osd_detail_reply(LastReport().with_report(told([osd(1)]), NOW), "osd.9", NOW)
 
 
 def test_what_another_service_told_is_forgotten() -> None:
-    known = LastReport(url="http://a", halted="why").heard(told([osd(1, "bad")]), NOW)
-    assert remembered(kept(known), NOW).of("http://a").told is not None
-    assert known.of("http://b") == LastReport(url="http://b", halted="why")
-    assert remembered(kept(known), NOW).of("").told is None
+    known = LastReport(url="http://a", halted="why").with_report(told([osd(1, "bad")]), NOW)
+    assert decode_last_report(encode_last_report(known), NOW).for_url("http://a").told is not None
+    assert known.for_url("http://b") == LastReport(url="http://b", halted="why")
+    assert decode_last_report(encode_last_report(known), NOW).for_url("").told is None
 
 
 def test_what_is_kept_is_the_same_while_nothing_but_ages_change() -> None:
-    one = LastReport().heard(told([osd(1, "bad")], view_age_seconds=1.0), NOW)
-    other = LastReport().heard(told([osd(1, "bad")], view_age_seconds=9.0), NOW)
-    assert kept(one) == kept(other)
+    one = LastReport().with_report(told([osd(1, "bad")], view_age_seconds=1.0), NOW)
+    other = LastReport().with_report(told([osd(1, "bad")], view_age_seconds=9.0), NOW)
+    assert encode_last_report(one) == encode_last_report(other)
 
 
 def test_ages_are_in_words() -> None:
-    assert [ago(age) for age in (None, 5, 119, 120, 7200, 172800)] == [
+    assert [format_age(age) for age in (None, 5, 119, 120, 7200, 172800)] == [
         "never", "5 s ago", "119 s ago", "2 min ago", "2 h ago", "2 d ago",
     ]  # fmt: skip
 
@@ -245,12 +259,22 @@ def test_ages_are_in_words() -> None:
 @pytest.mark.parametrize("state", ["preparing", "draining", "holding", "drained", "cancelling"])
 def test_a_drain_that_has_begun_and_is_refused_is_held_whatever_its_state(state: str) -> None:
     row = {**drain(), "state": state}
-    assert "PREDRAIN_DRAIN_HELD" in checks(LastReport().heard(told([], [row]), NOW), "http://x", NOW)
+    assert "PREDRAIN_DRAIN_HELD" in build_health_checks(
+        LastReport().with_report(told([], [row]), NOW), "http://x", NOW
+    )
     if state != "holding":
-        assert not checks(LastReport().heard(told([], [{**row, "held_by": []}]), NOW), "http://x", NOW)
+        assert not build_health_checks(
+            LastReport().with_report(told([], [{**row, "held_by": []}]), NOW), "http://x", NOW
+        )
 
 
 def test_a_plan_that_moves_nothing_names_no_target() -> None:
-    said = {"mechanic": "walk by upmap", "why": "nothing is on it", "bytes": 0, "pgs": 0, "fullest_osd": None}
-    assert "fullest" not in plan("osd.1", said)
-    assert "osd.7, 81 % full" in plan("osd.1", {**said, "fullest_osd": 7, "fullest_after": 0.81})
+    said = {
+        "mechanic": "walk by upmap",
+        "reason": "nothing is on it",
+        "bytes": 0,
+        "pgs": 0,
+        "fullest_osd": None,
+    }
+    assert "fullest" not in format_drain_plan("osd.1", said)
+    assert "osd.7, 81 % full" in format_drain_plan("osd.1", {**said, "fullest_osd": 7, "fullest_after": 0.81})

@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from tests.bench.curves.felt import Window, by_second, paired, pooled, window
 from tests.bench.curves.load import Clients, Op
 from tests.bench.curves.peering import SHORT_LOGS
@@ -99,7 +99,12 @@ def _asked() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=40, help="of each hold window, and of each stretch of draining"
     )
-    parser.add_argument("--tick", type=float, default=10, help="seconds between two looks of the controller")
+    parser.add_argument(
+        "--tick",
+        type=float,
+        default=10,
+        help="seconds between two looks of the controller where nothing was sent lately",
+    )
     parser.add_argument(
         "--fast-maps", type=float, default=0.25, help="seconds between two maps in the third kind of window"
     )

@@ -2,8 +2,8 @@
 
 A cluster of 5 hosts of one OSD, 32 PGs of three copies with short logs (so that a new member is filled by backfill),
 clients on every PG. PGs are moved one by one: by the pin alone, and by the pin with `osd pg-temp` in the same map;
-with --fast also under `paxos_propose_interval` 0.25, the least that `policy.fast_maps` takes, and 0.1. About 10 s a
-move. Root is needed.
+with --fast also under `paxos_propose_interval` 0.25, the least that `policy.fast_maps_seconds` takes, and 0.1. About
+10 s a move. Root is needed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import Cluster, SetUpmap
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.mechanics.batch import in_turn
+from predrain.actions.cluster.cluster_port import Cluster, SetUpmap
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.actions.mechanics.step_batch import in_turn
 from predrain.data.ids import PgId
 from tests.bench.curves.load import Clients
 from tests.system.ceph.minicluster import MiniCluster

@@ -12,15 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from predrain.actions.cluster.config_key_store import ConfigKeys
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.latency_observer import LatencyObserver
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller.controller import Controller, TickReport
-from predrain.actions.core.in_flight import watched
-from predrain.actions.core.policy import Policy
+from predrain.actions.controller.controller import Controller
+from predrain.actions.core.decision_answers import TickReport
+from predrain.actions.core.drain_policy import Policy
+from predrain.actions.core.in_flight import list_watched_osds
 from predrain.data.drain import Drain, DrainState
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.scheduler import LookCadence
 from tests.bench.curves.felt import Window, by_second, window
 from tests.bench.curves.load import Clients, settled
 from tests.system.ceph.minicluster import CommandError, MiniCluster
@@ -187,20 +189,21 @@ class Drainage:
         self._folder = tempfile.TemporaryDirectory()
         self._store = SqliteStore(Path(self._folder.name, "store.db"))
         self._channel = Rados(cluster.connection())
-        senses = Senses(self._channel, "predrain", lambda: watched(self._store.drains()))
+        senses = LatencyObserver(self._channel, "predrain", lambda: list_watched_osds(self._store.drains()))
         live = LiveCluster(self._channel, now, senses=senses)
         self.policy, self._say, self._cluster = policy, say, cluster
+        self._cadence = LookCadence(policy)
         # What a controller sets, another one must find in the cluster: without keys there it sets no fast maps.
         keep = SignedKeys(ConfigKeys(self._channel), "a key for benches, of thirty-two letters or more")
         self.controller = Controller(live, self._store, policy, keep=keep)
         self.controller.tick(now())
-        asked = self.controller.propose(f"osd.{victim}", "bench", "the three curves", now())
+        asked = self.controller.requests.propose(f"osd.{victim}", "bench", "the three curves", now())
         self._id = self.controller.requests.approve(asked.id, "bench", now()).id
 
     @property
     def drain(self) -> Drain:
         """As the store has it."""
-        return self.controller.requests.known(self._id)
+        return self.controller.requests.get_drain(self._id)
 
     @property
     def over(self) -> bool:
@@ -214,7 +217,7 @@ class Drainage:
 
     def pace_maps(self, seconds: float | None) -> None:
         """Let maps follow each other at this interval while PGs move (None: as Ceph does), seen in force. One look."""
-        self.controller.policy = self.policy = replace(self.policy, fast_maps=seconds)
+        self.controller.policy = self.policy = replace(self.policy, fast_maps_seconds=seconds)
         self._tick()
         self.rest(60)
         wanted = f"{seconds:.6f}" if seconds else None
@@ -230,7 +233,7 @@ class Drainage:
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.over:
             self._tick()
-            time.sleep(max(0.0, min(self.policy.tick_seconds, until - time.monotonic())))
+            time.sleep(max(0.0, min(self._cadence.seconds, until - time.monotonic())))
 
     def hold(self, seconds: float) -> None:
         """Look as often as while draining, and move nothing: a pause, so that only the moving tells the two apart."""
@@ -255,6 +258,7 @@ class Drainage:
 
     def _tick(self) -> TickReport:
         report = self.controller.tick(now())
+        self._cadence.note_look(report)
         done = self.drain.progress
         words = "; ".join(f"{step.decided} ({step.seen})" for step in report.steps) or " ".join(
             self.drain.held_by

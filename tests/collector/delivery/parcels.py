@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from predrain.collector.delivery import Away, DeliveryResult, Later
+from predrain.collector.delivery import DeferredRecord, DeliveryResult, SinkUnavailable
 from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.log.port import Record, Topic
-from predrain.data.reading import Counters, Identity, LatencyBatch, LatencySummary, Protocol, Reading, Smart
-from predrain.data.wire import decode
+from predrain.data.latency_windows import LatencyBatch, LatencySummary
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
+from predrain.data.wire import decode_envelope
 
 HOST = HostName("ceph-17")
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -29,19 +30,19 @@ def summary(osd: int, minute: float = 0) -> LatencySummary:
 
 def reading_of(record: Record) -> Reading:
     """What a record of the readings holds."""
-    return decode(record.value, Reading).body
+    return decode_envelope(record.value, Reading).body
 
 
 def batch_of(record: Record) -> LatencyBatch:
     """What a record of the latencies holds."""
-    return decode(record.value, LatencyBatch).body
+    return decode_envelope(record.value, LatencyBatch).body
 
 
 class RecordingSink:
     """Takes what it is given while `away` is None, and refuses the records of `refuses` (keys) for good."""
 
     def __init__(self) -> None:
-        self.away: Away | None = None
+        self.away: SinkUnavailable | None = None
         self.refuses: set[str] = set()
         self.later: dict[str, float] = {}
         """Seconds by key of the records that it takes another time."""
@@ -54,7 +55,7 @@ class RecordingSink:
             raise self.away
         self.calls.append((topic, tuple(records)))
         later = [
-            Later(place, f"the time of {record.key} has not come", self.later[record.key])
+            DeferredRecord(place, f"the time of {record.key} has not come", self.later[record.key])
             for place, record in enumerate(records)
             if record.key in self.later
         ]

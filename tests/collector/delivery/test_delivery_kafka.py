@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from predrain.collector.delivery import Courier, LogSink, Spool
+from predrain.collector.delivery import LogSink, Shipper, Spool
 from predrain.data.clock import SystemClock
-from predrain.data.log.port import Topic
+from predrain.data.log.log_port import Topic
 from tests.collector.delivery.parcels import HOST, NOON, reading
 from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as Process
@@ -46,15 +46,15 @@ def test_what_goes_to_kafka_twice_is_the_same_bytes_under_the_same_key(
     sink = LogSink(lambda: KafkaLog(broker))
     spool = Spool(tmp_path / "spool.db", HOST, Random(7))
     spool.accept([reading(disk) for disk in range(20)], NOON)
-    batch = spool.take()
+    batch = spool.take_batch()
     assert batch is not None
     sink.deliver(batch.topic, batch.records)
     spool.close()  # it ends before it can note that the log has them
 
     spool = Spool(tmp_path / "spool.db", HOST, Random(8))
-    courier = Courier(spool, sink, SystemClock(), Random(7))
-    assert courier.step() == 0.0
-    assert spool.standing().readings == 0
+    courier = Shipper(spool, sink, SystemClock(), Random(7))
+    assert courier.ship_batch() == 0.0
+    assert spool.read_status().readings == 0
     spool.close()
     sink.close()
 

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.collector.delivery import Spool, SpoolLimits, SpoolStatus, SpoolUnusable, look
+from predrain.collector.delivery import Spool, SpoolLimits, SpoolStatus, SpoolUnusable, read_spool_status
 from predrain.collector.delivery.spool import DeliveryBatch
 from predrain.data.ids import HostName
-from predrain.data.log.port import Topic
-from predrain.data.reading import LatencyBatch, Reading
-from predrain.data.wire import decode
+from predrain.data.latency_windows import LatencyBatch
+from predrain.data.log.log_port import Topic
+from predrain.data.reading import Reading
+from predrain.data.wire import decode_envelope
 from tests.collector.delivery.parcels import HOST, NOON, batch_of, reading, reading_of, summary
 
 READING_BYTES = 700  # of an entry, above what one of these readings takes
@@ -35,9 +36,9 @@ def opened(path: Path, room: SpoolLimits | None = None) -> Spool:
 
 def batches(spool: Spool) -> Iterator[DeliveryBatch]:
     """Everything, each batch acknowledged."""
-    while (batch := spool.take()) is not None:
+    while (batch := spool.take_batch()) is not None:
         yield batch
-        spool.done(batch, NOON)
+        spool.settle_batch(batch, NOON)
 
 
 def hours(spool: Spool) -> list[float]:
@@ -53,27 +54,27 @@ def hours(spool: Spool) -> list[float]:
 def test_what_was_accepted_is_handed_out_until_it_is_acknowledged(path: Path) -> None:
     spool = opened(path)
     spool.accept([reading(1), reading(2)], NOON)
-    first = spool.take()
+    first = spool.take_batch()
     assert first is not None
-    assert spool.take() == first
-    spool.done(first, NOON)
-    assert spool.take() is None
-    assert spool.standing() == SpoolStatus(0, 0, 0, 0, 0, 0, int(NOON.timestamp()))
+    assert spool.take_batch() == first
+    spool.settle_batch(first, NOON)
+    assert spool.take_batch() is None
+    assert spool.read_status() == SpoolStatus(0, 0, 0, 0, 0, 0, int(NOON.timestamp()))
     spool.close()
 
 
 def test_a_restart_hands_out_the_same_bytes_and_goes_on_counting(path: Path) -> None:
     spool = opened(path)
     spool.accept([reading(1)], NOON)
-    before = spool.take()
+    before = spool.take_batch()
     spool.close()
 
     spool = opened(path)
-    assert spool.take() == before
+    assert spool.take_batch() == before
     spool.accept([reading(2)], NOON)
-    after = spool.take()
+    after = spool.take_batch()
     assert after is not None
-    envelopes = [decode(record.value, Reading) for record in after.records]
+    envelopes = [decode_envelope(record.value, Reading) for record in after.records]
     assert [envelope.sequence for envelope in envelopes] == [0, 1]
     assert len({envelope.producer for envelope in envelopes}) == 1
     spool.close()
@@ -110,9 +111,9 @@ def test_a_reading_that_comes_in_goes_before_what_is_left_of_the_backlog(path: P
     spool = opened(path)
     for hour in range(3):
         spool.accept([reading(1, hour)], NOON)
-    first = spool.take()
+    first = spool.take_batch()
     assert first is not None
-    spool.done(first, NOON)
+    spool.settle_batch(first, NOON)
     spool.accept([reading(1, 3)], NOON)
     assert hours(spool) == [3, 0, 1]
     spool.close()
@@ -123,7 +124,7 @@ def test_a_full_spool_gives_up_the_oldest_latencies_first_and_says_so_in_the_nex
     for minute in range(100):
         spool.accept_latency([summary(osd, minute) for osd in range(4)], NOON)
     spool.accept([reading(disk) for disk in range(10)], NOON)
-    standing = spool.standing()
+    standing = spool.read_status()
     assert standing.readings == 10
     assert standing.lost_readings == 0
     assert standing.bytes <= 20 * READING_BYTES
@@ -144,13 +145,13 @@ def test_a_full_spool_gives_up_the_oldest_latencies_first_and_says_so_in_the_nex
 
 def test_no_reading_goes_for_a_latency(path: Path) -> None:
     spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
-    while spool.standing().lost_readings == 0:
-        spool.accept([reading(spool.standing().readings)], NOON)
-    full = spool.standing()
+    while spool.read_status().lost_readings == 0:
+        spool.accept([reading(spool.read_status().readings)], NOON)
+    full = spool.read_status()
     spool.accept_latency([summary(0)], NOON)
-    assert spool.standing().readings == full.readings
-    assert spool.standing().lost_readings == 1
-    assert spool.standing().lost_summaries == 1
+    assert spool.read_status().readings == full.readings
+    assert spool.read_status().lost_readings == 1
+    assert spool.read_status().lost_summaries == 1
     spool.close()
 
 
@@ -158,8 +159,8 @@ def test_with_no_latency_left_the_oldest_readings_go_and_are_counted(path: Path)
     spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
     for hour in range(50):
         spool.accept([reading(1, hour)], NOON)
-    left = spool.standing().readings
-    assert spool.standing().lost_readings == 50 - left
+    left = spool.read_status().readings
+    assert spool.read_status().lost_readings == 50 - left
     assert sorted(hours(spool)) == list(range(50 - left, 50))
     spool.close()
 
@@ -167,13 +168,13 @@ def test_with_no_latency_left_the_oldest_readings_go_and_are_counted(path: Path)
 def test_what_is_on_its_way_to_the_sink_is_not_given_up(path: Path) -> None:
     spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
     spool.accept([reading(1)], NOON)
-    on_its_way = spool.take()
+    on_its_way = spool.take_batch()
     assert on_its_way is not None
     for hour in range(50):
         spool.accept([reading(2, hour)], NOON)
-    assert spool.take() != on_its_way  # the newest of disk 2 is newer
-    spool.done(on_its_way, NOON)
-    assert spool.standing().readings + spool.standing().lost_readings == 50
+    assert spool.take_batch() != on_its_way  # the newest of disk 2 is newer
+    spool.settle_batch(on_its_way, NOON)
+    assert spool.read_status().readings + spool.read_status().lost_readings == 50
     spool.close()
 
 
@@ -181,7 +182,7 @@ def test_what_is_too_old_goes_by_the_time_that_the_collector_ran(path: Path) -> 
     spool = opened(path, SpoolLimits(days=1))
     for hour in range(30):
         spool.accept([reading(1, hour)], NOON + timedelta(hours=hour))
-    assert spool.standing().lost_readings == 5
+    assert spool.read_status().lost_readings == 5
     spool.close()
 
 
@@ -190,7 +191,7 @@ def test_a_jump_of_the_hosts_clock_makes_nothing_too_old(path: Path) -> None:
     spool.accept([reading(1)], NOON)
     spool.accept([reading(1, 1)], NOON + timedelta(days=400))
     spool.accept([reading(1, 2)], NOON)
-    assert spool.standing() == SpoolStatus(3, 0, spool.standing().bytes, 0, 0, 0, None)
+    assert spool.read_status() == SpoolStatus(3, 0, spool.read_status().bytes, 0, 0, 0, None)
     spool.close()
 
 
@@ -199,7 +200,7 @@ def test_a_reading_too_long_to_send_is_refused_and_the_others_are_kept(path: Pat
     (told,) = spool.accept([reading(1), reading(2, model="x" * (1 << 20)), reading(3)], NOON)
     assert "ST4000DM000_0002" in told
     assert "1,048,576" in told
-    assert (spool.standing().readings, spool.standing().refused) == (2, 1)
+    assert (spool.read_status().readings, spool.read_status().refused) == (2, 1)
     spool.close()
 
 
@@ -222,7 +223,7 @@ def test_a_damaged_spool_is_moved_aside_and_a_new_one_begun(path: Path, companio
     spool = opened(path)
     assert path.with_name("spool.db.damaged").read_bytes().startswith(b"no database")
     spool.accept([reading(2)], NOON)
-    assert spool.standing().readings == 1
+    assert spool.read_status().readings == 1
     spool.close()
 
 
@@ -231,15 +232,15 @@ def test_a_spool_damaged_while_it_is_used_goes_on_in_a_new_one_that_old_batches_
 ) -> None:
     spool = opened(path)
     spool.accept([reading(1), reading(2)], NOON)
-    taken = spool.take()
+    taken = spool.take_batch()
     assert taken is not None
     for part in path.parent.glob("spool.db*"):
         with part.open("r+b") as file:  # in place: another process, or the disk, wrote over it
             file.write(b"\xff" * part.stat().st_size)
     spool.accept([reading(3)], NOON)
-    spool.done(taken, NOON)
+    spool.settle_batch(taken, NOON)
     assert path.with_name("spool.db.damaged").exists()
-    assert spool.standing().readings == 1
+    assert spool.read_status().readings == 1
     spool.close()
 
 
@@ -258,19 +259,19 @@ def test_a_spool_that_is_damaged_where_nothing_can_be_moved_counts_what_is_lost_
     for _ in range(2):
         (told,) = spool.accept([reading(2)], NOON)
         assert "cannot be moved aside" in told
-        assert spool.take() is None
+        assert spool.take_batch() is None
     (in_the_way / "more").rmdir()
     in_the_way.rmdir()
     assert spool.accept([reading(3)], NOON) == ()
-    assert (spool.standing().readings, spool.standing().lost_readings) == (1, 2)
+    assert (spool.read_status().readings, spool.read_status().lost_readings) == (1, 2)
     spool.close()
 
 
 def test_the_spool_of_a_running_collector_can_be_looked_at(path: Path) -> None:
-    assert look(path) is None
+    assert read_spool_status(path) is None
     spool = opened(path)
     spool.accept([reading(1)], NOON)
-    assert look(path) == spool.standing()
+    assert read_spool_status(path) == spool.read_status()
     spool.close()
 
 
@@ -290,15 +291,15 @@ def test_nothing_is_ever_neither_kept_nor_delivered_nor_counted(
             elif what == "l":
                 summaries += which
                 spool.accept_latency([summary(osd, hour) for osd in range(which)], NOON)
-            elif what == "t" and (batch := spool.take()) is not None:
+            elif what == "t" and (batch := spool.take_batch()) is not None:
                 got[batch.topic] += [record.value for record in batch.records]
-                spool.done(batch, NOON)
-        lost = spool.standing()
+                spool.settle_batch(batch, NOON)
+        lost = spool.read_status()
         for batch in batches(spool):
             got[batch.topic] += [record.value for record in batch.records]
         spool.close()
         assert len(got[Topic.READINGS]) == len(set(got[Topic.READINGS])) == readings - lost.lost_readings
-        sent = sum(len(decode(value, LatencyBatch).body.summaries) for value in got[Topic.LATENCY])
+        sent = sum(len(decode_envelope(value, LatencyBatch).body.summaries) for value in got[Topic.LATENCY])
         assert sent == summaries - lost.lost_summaries
 
 
@@ -306,15 +307,15 @@ def test_what_was_spooled_under_a_hosts_old_name_keeps_it(path: Path) -> None:
     before = Spool(path, HOST, Random(1))
     before.accept([reading(1)], NOON)
     before.accept_latency([summary(1)], NOON)
-    kept = before.take()
+    kept = before.take_batch()
     before.close()
     renamed = HostName("archive-17")
     after = Spool(path, renamed, Random(2))
     after.accept_latency([replace(summary(1, 1), host=renamed)], NOON)
     told: list[tuple[str, bytes]] = []
-    while (batch := after.take()) is not None:
+    while (batch := after.take_batch()) is not None:
         told += [(record.key, record.value) for record in batch.records]
-        after.done(batch, NOON)
+        after.settle_batch(batch, NOON)
     after.close()
     assert kept is not None
     assert (kept.records[0].key, kept.records[0].value) in told

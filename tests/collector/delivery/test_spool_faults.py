@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from predrain.collector.delivery import Spool
-from predrain.data.log.port import Record, Topic
-from predrain.data.reading import LatencyBatch, Reading
-from predrain.data.wire import decode
+from predrain.data.latency_windows import LatencyBatch
+from predrain.data.log.log_port import Record, Topic
+from predrain.data.reading import Reading
+from predrain.data.wire import decode_envelope
 from tests.collector.delivery.parcels import HOST, NOON, batch_of, reading, reading_of, summary
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +28,7 @@ import json, os, resource, sys
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from predrain.collector.delivery import Courier, DeliveryPace, DeliveryResult, Spool
+from predrain.collector.delivery import Shipper, DeliveryPace, DeliveryResult, Spool
 from tests.collector.delivery.parcels import HOST, NOON, reading, summary
 from predrain.data.clock import SystemClock
 place = Path(sys.argv[1])
@@ -44,7 +45,7 @@ class FileSink:
         return DeliveryResult()
 out = os.open(place / "delivered", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 spool = Spool(place / "spool.db", HOST, Random())
-courier = Courier(spool, FileSink(), SystemClock(), Random(), DeliveryPace(backlog_per_second=1e9))
+shipper = Shipper(spool, FileSink(), SystemClock(), Random(), DeliveryPace(backlog_per_second=1e9))
 run, left = int(sys.argv[2]), int(sys.argv[3])
 for turn in range(10**9):
     spool.accept([reading(disk, run * 1000 + turn) for disk in range(3)], NOON)
@@ -52,12 +53,12 @@ for turn in range(10**9):
     spool.accept_latency([summary(osd, run * 1000 + turn) for osd in range(3)], NOON)
     say("latency", run, turn)
     if turn % 3 == run % 3:
-        courier.step()
+        shipper.ship_batch()
     left -= 1
     if left == 0:
         break
-while spool.take():
-    courier.step()
+while spool.take_batch():
+    shipper.ship_batch()
 spool.close()
 say("end")
 """
@@ -121,7 +122,7 @@ def test_kill_9_at_any_point_loses_nothing_accepted_and_what_comes_twice_is_the_
     for records, kind in ((readings, Reading), (latencies, LatencyBatch)):
         bytes_of: dict[tuple[str, int], set[bytes]] = {}
         for record in records:
-            envelope = decode(record.value, kind)  # type: ignore[type-var]
+            envelope = decode_envelope(record.value, kind)  # type: ignore[type-var]
             bytes_of.setdefault((envelope.producer, envelope.sequence), set()).add(record.value)
         assert {len(values) for values in bytes_of.values()} == {1}
         sequences = sorted(sequence for _, sequence in bytes_of)
@@ -146,18 +147,18 @@ told = 0
 for hour in range(20, 60):
     told += len(spool.accept([reading(disk, hour) for disk in range(4)], NOON))
     spool.accept_latency([summary(osd, hour) for osd in range(4)], NOON)
-full = spool.standing()
+full = spool.read_status()
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # not even what was delivered can be noted
 taken = []
 for _ in range(4):
-    if batch := spool.take():
+    if batch := spool.take_batch():
         taken += [json.dumps([batch.topic, record.key, record.value.decode()]) for record in batch.records]
-        spool.done(batch, NOON)
+        spool.settle_batch(batch, NOON)
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 (place / "delivered").write_text("".join(line + "\\n" for line in taken))
 spool.accept([reading(99, 60)], NOON)
 spool.accept_latency([summary(0, 60)], NOON)
-say(told, full.lost_readings, spool.standing().lost_readings, spool.standing().lost_summaries)
+say(told, full.lost_readings, spool.read_status().lost_readings, spool.read_status().lost_summaries)
 spool.close()
 """
 
@@ -173,9 +174,9 @@ def test_a_full_disk_keeps_what_fits_counts_the_rest_and_goes_on_when_there_is_r
     given = delivered(tmp_path)
     assert given
     spool = Spool(tmp_path / "spool.db", HOST, Random())
-    while (batch := spool.take()) is not None:
+    while (batch := spool.take_batch()) is not None:
         given += [(batch.topic, record) for record in batch.records]
-        spool.done(batch, NOON)
+        spool.settle_batch(batch, NOON)
     spool.close()
     readings = [reading_of(record) for topic, record in given if topic is Topic.READINGS]
     batches = [batch_of(record) for topic, record in given if topic is Topic.LATENCY]

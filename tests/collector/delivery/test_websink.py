@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trustme
 
-from predrain.collector.delivery import Away, BadAddress, DeliveryResult, WebSink
-from predrain.data.log.port import Record, Topic
+from predrain.collector.delivery import BadAddress, DeliveryResult, SinkUnavailable, WebSink
+from predrain.data.log.log_port import Record, Topic
 
 RECORDS = tuple(Record(f"disk-{n}", b'{"n":%d}' % n) for n in range(8))
 Reply = tuple[int, dict[str, str], Any]
@@ -137,14 +137,15 @@ def test_any_other_answer_keeps_all_and_says_why(
     service: Service, status: int, headers: dict[str, str], body: Any, why: str, after: float
 ) -> None:
     service.answer = lambda *_: (status, headers, body)
-    with pytest.raises(Away, match=why) as told:
+    with pytest.raises(SinkUnavailable, match=why) as told:
         service.sink().deliver(Topic.READINGS, RECORDS)
     assert told.value.after == after
 
 
 def test_a_host_that_was_not_enrolled_yet_is_told_how(tmp_path: Path) -> None:
     with pytest.raises(
-        Away, match=r"there is no token .*token is missing\): .*`predrain collect --enrol TOKEN` here"
+        SinkUnavailable,
+        match=r"there is no token .*token is missing\): .*`predrain collect --enrol TOKEN` here",
     ):
         WebSink("http://127.0.0.1:1", (tmp_path / "token").read_text).deliver(Topic.READINGS, RECORDS)
 
@@ -153,7 +154,7 @@ def test_a_port_where_nobody_listens_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(Away, match="no service answers at"):
+        with pytest.raises(SinkUnavailable, match="no service answers at"):
             WebSink(url, lambda: "t").deliver(Topic.READINGS, RECORDS)
 
 
@@ -164,7 +165,9 @@ def test_a_certificate_that_is_not_trusted_is_told_as_that_with_the_setting_that
     trustme.CA().issue_cert("127.0.0.1").configure_cert(ours)
     service.server.socket = ours.wrap_socket(service.server.socket, server_side=True)
     service.url = service.url.replace("http", "https")
-    with pytest.raises(Away, match=r"certificate .* is not trusted \(.*name who signed it as `ca` in"):
+    with pytest.raises(
+        SinkUnavailable, match=r"certificate .* is not trusted \(.*name who signed it as `ca` in"
+    ):
         service.sink().deliver(Topic.READINGS, RECORDS)
 
 
@@ -186,7 +189,7 @@ def test_a_service_that_says_nothing_or_drips_is_left_at_the_deadline(drip: byte
         thread = threading.Thread(target=drip_on)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(Away):
+        with pytest.raises(SinkUnavailable):
             WebSink(url, lambda: "t", deadline=0.3).deliver(Topic.READINGS, RECORDS)
         over.set()
         thread.join()
@@ -194,7 +197,7 @@ def test_a_service_that_says_nothing_or_drips_is_left_at_the_deadline(drip: byte
 
 def test_a_token_that_cannot_be_read_keeps_all_and_names_the_file(tmp_path: Path) -> None:
     sink = WebSink("http://127.0.0.1:1", lambda: (tmp_path / "token").read_text())
-    with pytest.raises(Away, match=str(tmp_path)):
+    with pytest.raises(SinkUnavailable, match=str(tmp_path)):
         sink.deliver(Topic.READINGS, RECORDS)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from predrain.collector.disks import DiskWatch, DiskWatchLimits, Smartctl
 from predrain.data.ids import HostName
-from predrain.data.reading import Reading, Seat, Smart, Unreadable
+from predrain.data.reading import OsdDevice, Reading, Smart, Unreadable
 from tests.collector.fake_smartctl import Disk, FakeSmartctl
 
 
@@ -36,7 +36,7 @@ class Host:
     folder: Path
     smartctl: FakeSmartctl
     clock: JumpingClock = field(default_factory=JumpingClock)
-    seats: dict[str, tuple[Seat, ...]] = field(default_factory=dict)
+    osd_devices: dict[str, tuple[OsdDevice, ...]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     sudo: str | None = None
 
@@ -52,7 +52,7 @@ class Host:
             Smartctl(program or self.smartctl.program, self.sudo),
             self.clock,
             HostName("node1"),
-            seats=lambda device: self.seats.get(device, ()),
+            find_osds_on=lambda device: self.osd_devices.get(device, ()),
             kernel_errors=self.errors.get,
             random=Random(1),
             limits=DiskWatchLimits(parallel, seconds, spread),
@@ -69,7 +69,7 @@ def host(tmp_path: Path) -> Callable[[Iterable[Disk]], Host]:
 
 def by_device(watch: DiskWatch) -> dict[str, Reading]:
     """One round; each device at most once."""
-    readings = list(watch.round())
+    readings = list(watch.read_disks())
     found = {str(reading.device): reading for reading in readings}
     assert len(found) == len(readings)
     return found

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from predrain.collector.disks import DiskWatch, DiskWatchLimits, Smartctl, SmartctlMisnamed, Spot
-from predrain.collector.disks.kernel import slots
+from predrain.collector.disks import DiskPath, DiskWatch, DiskWatchLimits, Smartctl, SmartctlMisnamed
+from predrain.collector.disks.kernel_disks import list_raid_slots
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
 from tests.collector.disks.conftest import ALPHA, BETA, Host, by_device
@@ -29,7 +29,11 @@ def test_a_disk_that_hangs_the_opened_list_hides_no_other(host: Made) -> None:
     made.smartctl.hang_scan(opened=True)
     watch = made.watch(seconds=1)
     scan = watch.rescan()
-    assert set(scan.found) == {Spot("/dev/sda"), Spot("/dev/sdb"), Spot("/dev/bus/0", "megaraid,8")}
+    assert set(scan.found) == {
+        DiskPath("/dev/sda"),
+        DiskPath("/dev/sdb"),
+        DiskPath("/dev/bus/0", "megaraid,8"),
+    }
     assert scan.trouble == ("smartctl --scan-open did not answer within 1 s",)
     assert len(by_device(watch)) == 3
 
@@ -49,7 +53,7 @@ def test_when_no_list_comes_what_was_known_is_still_asked_and_nothing_is_gone(ho
 
 def test_a_disk_that_cannot_be_opened_is_found_all_the_same(host: Made) -> None:
     made = host([replace(ALPHA, how="gone")])
-    assert made.watch().rescan().found == (Spot("/dev/sda", "sat"),)
+    assert made.watch().rescan().found == (DiskPath("/dev/sda", "sat"),)
 
 
 @pytest.mark.slow
@@ -61,7 +65,7 @@ def test_a_sata_drive_that_does_not_identify_itself_is_asked_as_a_sata_drive(hos
         plant_vendor(made.root, block, vendor)
     made.smartctl.hang_scan(opened=hangs)
     found = made.watch(seconds=1).rescan().found
-    assert found == (Spot("/dev/sda", "sat"), Spot("/dev/sdb", "auto" if hangs else "scsi"))
+    assert found == (DiskPath("/dev/sda", "sat"), DiskPath("/dev/sdb", "auto" if hangs else "scsi"))
 
 
 def test_a_disk_that_came_later_is_found_by_the_next_scan(host: Made) -> None:
@@ -91,7 +95,7 @@ def test_what_is_no_device_is_refused_with_its_name_and_never_asked(host: Made, 
     watch = made.watch()
     scan = watch.rescan()
     by_device(watch)
-    assert scan.found == (Spot("/dev/sdb", "sat"),)
+    assert scan.found == (DiskPath("/dev/sdb", "sat"),)
     assert len(scan.refused) == 1
     assert "is not asked" in scan.refused[0]
     assert all(asked.endswith("/dev/sdb") for asked in made.smartctl.asked() if "-x" in asked)
@@ -112,7 +116,7 @@ def test_pysmart_finds_what_an_old_smartctl_lists_only_as_text(host: Made, tmp_p
     )
     old.chmod(0o755)
     scan = made.watch(program=str(old)).rescan()
-    assert scan.found == (Spot("/dev/sda", "sat"),)
+    assert scan.found == (DiskPath("/dev/sda", "sat"),)
     assert all("smartmontools 7 or later" in said for said in scan.trouble)
 
 
@@ -124,7 +128,7 @@ def test_without_pysmart_the_lists_of_smartctl_are_used_and_it_is_told(
     bare.chmod(0o755)
     monkeypatch.setattr("predrain.collector.disks.discovery.sys.executable", str(bare))
     scan = host([ALPHA]).watch().rescan()
-    assert scan.found == (Spot("/dev/sda", "sat"),)
+    assert scan.found == (DiskPath("/dev/sda", "sat"),)
     assert scan.trouble == (
         "pySMART's list of disks could not be had (pySMART is not installed): smartctl's own is used",
     )
@@ -148,11 +152,11 @@ def test_a_sata_drive_behind_a_raid_controller_is_asked_once_a_round(host: Made)
 
 def test_slots_of_controllers_are_reached_by_the_controllers_own_device(tmp_path: Path) -> None:
     plant_controllers(tmp_path)
-    asked = slots(tmp_path)
+    asked = list_raid_slots(tmp_path)
     assert {spot.path for spot in asked if spot.type.startswith("cciss,")} == {"/dev/sg3"}
     assert {spot.path for spot in asked if spot.type.startswith("areca,")} == {"/dev/sg7"}
-    assert Spot("/dev/sg7", "areca,24/4") in asked
-    assert all(spot.hidden and spot.sound for spot in asked)
+    assert DiskPath("/dev/sg7", "areca,24/4") in asked
+    assert all(spot.is_behind_controller and spot.is_safe for spot in asked)
 
 
 @pytest.mark.slow
@@ -196,14 +200,14 @@ def test_the_real_smartctl_of_this_machine_gives_a_clear_answer(tmp_path: Path) 
         Smartctl(program),
         SystemClock(),
         HostName("here"),
-        seats=lambda _: (),
+        find_osds_on=lambda _: (),
         kernel_errors=lambda _: None,
         random=Random(1),
         limits=DiskWatchLimits(seconds=60, spread_seconds=0),
         state=tmp_path / "disks.json",
     )
     scan = watch.rescan()
-    readings = list(watch.round())
+    readings = list(watch.read_disks())
     assert len(readings) + len(watch.nameless) + len(watch.asleep) >= len(scan.found)
     if not scan.found:
         assert scan.trouble == (

@@ -8,8 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from predrain.collector.disks.look import Asleep, Failed, look, taken_at
 from predrain.collector.disks.process import ProcessResult
+from predrain.collector.disks.smartctl_result import (
+    DiskAsleep,
+    DiskReadFailure,
+    interpret_smartctl_run,
+    taken_at,
+)
 from predrain.data.smart import SmartDocument
 from predrain.data.unreadable import UnreadableCause
 from tests.collector.fake_smartctl import SAMPLES
@@ -18,19 +23,19 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
 
 
 def _document(name: str, status: int = 0) -> SmartDocument:
-    seen = look(ProcessResult(status, (SAMPLES / f"{name}.json").read_bytes()))
+    seen = interpret_smartctl_run(ProcessResult(status, (SAMPLES / f"{name}.json").read_bytes()))
     assert isinstance(seen, SmartDocument)
     return seen
 
 
 @pytest.mark.parametrize("out", [b"", b"{}", b"Device is in a mode of a later release"])
 def test_the_status_that_was_asked_for_means_sleep_whatever_is_printed(out: bytes) -> None:
-    assert look(ProcessResult(3, out)) == Asleep()
+    assert interpret_smartctl_run(ProcessResult(3, out)) == DiskAsleep()
 
 
 def test_a_smartctl_that_ignores_the_status_is_believed_by_its_words() -> None:
     said = {"exit_status": 2, "messages": [{"string": "Device is in SLEEP mode, exit(2)"}]}
-    assert look(ProcessResult(2, json.dumps({"smartctl": said}).encode())) == Asleep()
+    assert interpret_smartctl_run(ProcessResult(2, json.dumps({"smartctl": said}).encode())) == DiskAsleep()
 
 
 def test_the_exit_status_of_the_process_stands_in_where_the_answer_has_none() -> None:
@@ -45,8 +50,8 @@ def test_a_disk_that_tells_its_name_and_no_more_has_failed_under_that_name() -> 
         "model_name": "ST4000DM000",
         "serial_number": "Z1",
     }
-    seen = look(ProcessResult(2, json.dumps(answer).encode()))
-    assert isinstance(seen, Failed)
+    seen = interpret_smartctl_run(ProcessResult(2, json.dumps(answer).encode()))
+    assert isinstance(seen, DiskReadFailure)
     assert seen.document is not None
     assert seen.document.device_id == "ST4000DM000_Z1"
     assert "Read SMART Data failed: I/O error" in seen.why
@@ -71,8 +76,8 @@ def test_smartctls_time_is_kept_as_far_as_the_run_can_have_been_then(ago: timede
 def test_want_of_rights_is_the_hosts_fault_and_not_the_disks(words: str) -> None:
     said = {"string": f"Smartctl open device: /dev/sda failed: {words}", "severity": "error"}
     document = {"smartctl": {"version": [7, 3], "exit_status": 2, "messages": [said]}}
-    seen = look(ProcessResult(2, json.dumps(document).encode()))
-    assert isinstance(seen, Failed)
+    seen = interpret_smartctl_run(ProcessResult(2, json.dumps(document).encode()))
+    assert isinstance(seen, DiskReadFailure)
     assert seen.cause is UnreadableCause.PERMISSION
     assert seen.why.startswith("smartctl could not be run")
     assert "sudo" in seen.why
@@ -81,7 +86,7 @@ def test_want_of_rights_is_the_hosts_fault_and_not_the_disks(words: str) -> None
 def test_a_smartctl_that_is_too_old_says_nothing_against_the_disks() -> None:
     out = b"smartctl 6.6 2017-11-05 r4594\n\n=======> UNRECOGNIZED OPTION: json=co\n\nUse smartctl -h\n"
     why = "smartctl could not be run with --json: smartmontools 7 or later is needed"
-    assert look(ProcessResult(1, out)) == Failed(why, UnreadableCause.TOOL_UNFIT)
+    assert interpret_smartctl_run(ProcessResult(1, out)) == DiskReadFailure(why, UnreadableCause.TOOL_UNFIT)
 
 
 def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: object) -> dict[str, object]:
@@ -110,8 +115,8 @@ def _named_only(*lines: str, protocol: str = "ATA", status: int = 4, **told: obj
 def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
     protocol: str, said: str
 ) -> None:
-    seen = look(ProcessResult(4, json.dumps(_named_only(said, protocol=protocol)).encode()))
-    assert isinstance(seen, Failed)
+    seen = interpret_smartctl_run(ProcessResult(4, json.dumps(_named_only(said, protocol=protocol)).encode()))
+    assert isinstance(seen, DiskReadFailure)
     assert seen.document is not None
     assert said.partition(": ")[0] in seen.why
 
@@ -122,8 +127,8 @@ def test_a_sas_drive_that_fails_to_tell_its_state_has_failed_though_it_is_said_t
         "SMART support is:     Unavailable - device lacks SMART capability.",
         "Request Sense failed, [medium or hardware error (serious)]",
     )
-    seen = look(ProcessResult(4, json.dumps(_named_only(*said, protocol="SCSI")).encode()))
-    assert isinstance(seen, Failed)
+    seen = interpret_smartctl_run(ProcessResult(4, json.dumps(_named_only(*said, protocol="SCSI")).encode()))
+    assert isinstance(seen, DiskReadFailure)
     assert "Request Sense failed" in seen.why
 
 
@@ -143,7 +148,7 @@ def test_a_sas_drive_that_fails_to_tell_its_state_has_failed_though_it_is_said_t
     ],
 )  # fmt: skip
 def test_a_drive_that_has_no_state_to_tell_or_tells_some_has_not_failed(answer: dict[str, object]) -> None:
-    assert isinstance(look(ProcessResult(4, json.dumps(answer).encode())), SmartDocument)
+    assert isinstance(interpret_smartctl_run(ProcessResult(4, json.dumps(answer).encode())), SmartDocument)
 
 
 @pytest.mark.parametrize("told", [{}, {"smart_status": {"passed": True}, "temperature": {"current": 31}}])
@@ -157,7 +162,7 @@ def test_a_sata_drive_that_only_the_scsi_layer_answers_for_has_failed(told: dict
         "smart_support": {"available": False},
         **told,
     }
-    seen = look(ProcessResult(0, json.dumps(answer).encode()))
-    assert isinstance(seen, Failed)
+    seen = interpret_smartctl_run(ProcessResult(0, json.dumps(answer).encode()))
+    assert isinstance(seen, DiskReadFailure)
     assert "the SCSI layer" in seen.why
     assert seen.document is None or seen.document.device_id is None

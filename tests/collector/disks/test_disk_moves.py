@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from predrain.data.ids import OsdId
-from predrain.data.reading import Role, Seat
+from predrain.data.reading import OsdDevice, Role
 from tests.collector.disks.conftest import ALPHA, BETA, A, B, Host, by_device, smart_of, unreadable_of
 from tests.collector.fake_smartctl import Disk, plant_wwid
 
@@ -88,7 +88,7 @@ def test_a_disk_that_died_while_letters_moved_up_is_missing_and_not_forgotten(ho
     made = host([ALPHA, BETA])
     plant_wwid(made.root, "sda", "naa.a")
     plant_wwid(made.root, "sdb", "naa.b")
-    made.seats["/dev/sda"] = (Seat(OsdId(2), Role.DATA),)
+    made.osd_devices["/dev/sda"] = (OsdDevice(OsdId(2), Role.DATA),)
     by_device(made.watch())
     made.smartctl.unplug("/dev/sda")
     made.smartctl.unplug("/dev/sdb")
@@ -100,7 +100,7 @@ def test_a_disk_that_died_while_letters_moved_up_is_missing_and_not_forgotten(ho
         assert unreadable_of(readings[A]).why == (
             f"it was at /dev/sda, where {B} is now, and is at no other place: pulled, or off the bus"
         )
-        assert readings[A].seats == ()
+        assert readings[A].osd_devices == ()
         assert readings[A].kernel_errors is None
     made.clock.ahead += timedelta(hours=25)
     watch = made.watch()

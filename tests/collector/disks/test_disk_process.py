@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.collector.disks.process import KEPT_WORDS, Job, ProcessResult, Programs
+from predrain.collector.disks.process import KEPT_WORDS, ProcessResult, ProgramCall, Programs
 from predrain.data.smart import LARGEST_DOCUMENT
 from tests.processes import ends
 
 
-def _shell(key: str, words: str, start_after: float = 0) -> Job:
-    return Job(key, ("/bin/sh", "-c", words), start_after)
+def _shell(key: str, words: str, start_after: float = 0) -> ProgramCall:
+    return ProgramCall(key, ("/bin/sh", "-c", words), start_after)
 
 
-def _run(*jobs: Job, parallel: int = 4, seconds: float = 20) -> dict[str, ProcessResult]:
+def _run(*jobs: ProgramCall, parallel: int = 4, seconds: float = 20) -> dict[str, ProcessResult]:
     return dict(Programs(parallel).run(jobs, seconds))
 
 
@@ -86,7 +86,9 @@ def test_who_asks_slowly_finds_nobody_late() -> None:
 
 
 def test_what_cannot_be_started_is_told_and_the_rest_runs() -> None:
-    ended = _run(Job("a", ("/nowhere/smartctl",)), Job("b", ("/bin/true\0",)), _shell("c", "echo c"))
+    ended = _run(
+        ProgramCall("a", ("/nowhere/smartctl",)), ProgramCall("b", ("/bin/true\0",)), _shell("c", "echo c")
+    )
     assert ended["a"].why == "could not be run (/nowhere/smartctl: No such file or directory)"
     assert "could not be run" in (ended["b"].why or "")
     assert ended["c"].out == b"c\n"

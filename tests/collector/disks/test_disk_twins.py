@@ -26,8 +26,8 @@ def twins(host: Made) -> Host:
 def read(made: Host) -> tuple[list[Reading], tuple[str, ...]]:
     """Two rounds: in the second one the collector knows what to expect."""
     watch = made.watch()
-    list(watch.round())
-    return list(watch.round()), watch.nameless
+    list(watch.read_disks())
+    return list(watch.read_disks()), watch.nameless
 
 
 def test_two_disks_of_one_name_without_a_wwn_are_taken_for_one_and_that_is_told(twins: Host) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from predrain.data.ids import OsdId
-from predrain.data.reading import Protocol, Role, Seat
+from predrain.data.reading import OsdDevice, Protocol, Role
 from predrain.data.unreadable import UnreadableCause
 from tests.collector.disks.conftest import ALPHA, BETA, A, B, Host, by_device, smart_of, unreadable_of
 from tests.collector.fake_smartctl import Disk, How, every_kind, plant_controllers, plant_wwid
@@ -185,13 +185,13 @@ def test_a_sleeping_disk_is_neither_woken_nor_a_failure(host: Made) -> None:
 
 def test_one_drive_on_two_paths_is_one_device_with_the_seats_of_the_path_that_has_them(host: Made) -> None:
     made = host([ALPHA, replace(ALPHA, path="/dev/bus/0", type="megaraid,8")])
-    made.seats["/dev/sda"] = (Seat(OsdId(3), Role.DATA),)
+    made.osd_devices["/dev/sda"] = (OsdDevice(OsdId(3), Role.DATA),)
     made.errors["sda"] = 2
     watch = made.watch()
     by_device(watch)
     (reading,) = by_device(watch).values()
     assert reading.device == A
-    assert reading.seats == (Seat(OsdId(3), Role.DATA),)
+    assert reading.osd_devices == (OsdDevice(OsdId(3), Role.DATA),)
     assert reading.kernel_errors == 2
 
 
@@ -215,16 +215,16 @@ def test_a_disk_is_read_as_long_as_one_of_its_paths_answers(host: Made) -> None:
 def test_two_drives_of_one_name_and_two_wwns_are_both_read_and_told(host: Made) -> None:
     made = host([ALPHA, replace(ALPHA, path="/dev/sdb", wwn=99)])
     watch = made.watch()
-    assert [reading.device for reading in watch.round()] == [A, A]
+    assert [reading.device for reading in watch.read_disks()] == [A, A]
     assert "two disks share one name" in watch.nameless[0]
 
 
 def test_a_volume_of_a_raid_controller_gives_its_seats_to_no_drive_behind_it(host: Made) -> None:
     made = host([Disk("/dev/sda", "cciss,0", "scsi-003", "HIDDEN", listed=False)])
     made.smartctl.list_also({"name": "/dev/sda", "type": "cciss,0"})
-    made.seats["/dev/sda"] = (Seat(OsdId(3), Role.DATA),)
+    made.osd_devices["/dev/sda"] = (OsdDevice(OsdId(3), Role.DATA),)
     (reading,) = by_device(made.watch()).values()
-    assert reading.seats == ()
+    assert reading.osd_devices == ()
     assert reading.kernel_errors is None
 
 
@@ -232,10 +232,13 @@ def test_an_nvme_controller_is_known_by_its_namespaces(host: Made) -> None:
     made = host([Disk("/dev/nvme0", "nvme", "nvme-004", "N1")])
     for block in ("nvme0n1", "nvme0n2", "nvme0n1p1"):
         (made.root / "sys/block" / block).mkdir(parents=True)
-    made.seats |= {"/dev/nvme0n1": (Seat(OsdId(1), Role.DB),), "/dev/nvme0n2": (Seat(OsdId(2), Role.DB),)}
+    made.osd_devices |= {
+        "/dev/nvme0n1": (OsdDevice(OsdId(1), Role.DB),),
+        "/dev/nvme0n2": (OsdDevice(OsdId(2), Role.DB),),
+    }
     made.errors |= {"nvme0n1": 1, "nvme0n2": 4}
     (reading,) = by_device(made.watch()).values()
-    assert reading.seats == (Seat(OsdId(1), Role.DB), Seat(OsdId(2), Role.DB))
+    assert reading.osd_devices == (OsdDevice(OsdId(1), Role.DB), OsdDevice(OsdId(2), Role.DB))
     assert reading.kernel_errors == 5
 
 
@@ -245,10 +248,10 @@ def test_an_nvme_that_dropped_off_and_came_back_as_another_controller_keeps_its_
     (made.root / "sys/class/nvme/nvme4/nvme3c4n1").mkdir(parents=True)
     for block in ("nvme3n1", "nvme3c4n1"):
         (made.root / "sys/block" / block).mkdir(parents=True)
-    made.seats |= {"/dev/nvme3n1": (Seat(OsdId(1), Role.DATA),)}
+    made.osd_devices |= {"/dev/nvme3n1": (OsdDevice(OsdId(1), Role.DATA),)}
     made.errors |= {"nvme3n1": 7}
     (reading,) = by_device(made.watch()).values()
-    assert reading.seats == (Seat(OsdId(1), Role.DATA),)
+    assert reading.osd_devices == (OsdDevice(OsdId(1), Role.DATA),)
     assert reading.kernel_errors == 7
 
 
@@ -347,7 +350,7 @@ def test_a_late_smartctl_under_sudo_is_ended_by_sudo(host: Made, tmp_path: Path)
 def test_a_round_that_is_broken_off_leaves_no_process_behind(host: Made) -> None:
     made = host([replace(ALPHA, how="stubborn"), BETA])
     watch = made.watch()
-    going = watch.round()
+    going = watch.read_disks()
     assert next(going).device == B
     going.close()
     assert made.smartctl.hanging() == 0

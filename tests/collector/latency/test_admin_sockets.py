@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from predrain.collector.latency import SocketsUnreadable, admin_sockets
-from predrain.data.ids import OsdId
+from predrain.data.ids import ClusterId, OsdId, OsdKey
 
-FSID = "a1b2c3d4-0000-11ee-9f00-0123456789ab"
+FSID = ClusterId("a1b2c3d4-0000-11ee-9f00-0123456789ab")
 
 
 def put(root: Path, name: str, age: float = 0) -> Path:
@@ -28,7 +28,8 @@ def put(root: Path, name: str, age: float = 0) -> Path:
 )  # fmt: skip
 def test_an_osd_is_found_where_packages_cephadm_and_rook_put_it(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, name)
-    assert admin_sockets(tmp_path) == {OsdId(12): path}
+    cluster = FSID if FSID in name else None
+    assert admin_sockets(tmp_path) == {path: OsdKey(cluster, OsdId(12))}
 
 
 def test_only_osds_are_found(tmp_path: Path) -> None:
@@ -38,10 +39,21 @@ def test_only_osds_are_found(tmp_path: Path) -> None:
     assert admin_sockets(tmp_path) == {}
 
 
-def test_of_two_sockets_of_an_adopted_osd_the_newer_is_taken(tmp_path: Path) -> None:
+def test_sockets_of_one_number_are_all_found_the_newest_first(tmp_path: Path) -> None:
+    """They may be of several clusters; only the OSDs behind them know."""
+    old = put(tmp_path, "run/ceph/ceph-osd.3.asok", age=3600)
     new = put(tmp_path, f"run/ceph/{FSID}/ceph-osd.3.asok")
-    put(tmp_path, "run/ceph/ceph-osd.3.asok", age=3600)
-    assert admin_sockets(tmp_path) == {OsdId(3): new}
+    between = put(tmp_path, "run/ceph/backup-osd.3.asok", age=60)
+    found = admin_sockets(tmp_path)
+    assert list(found) == [new, between, old]
+    assert [found[path].cluster for path in found] == [FSID, None, None]
+
+
+def test_a_socket_that_is_seen_by_run_and_by_var_run_is_one(tmp_path: Path) -> None:
+    put(tmp_path, "run/ceph/ceph-osd.3.asok")
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var/run").symlink_to("../run")
+    assert len(admin_sockets(tmp_path)) == 1
 
 
 def test_a_host_without_ceph_has_none(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.collector.latency.asking import SilentOsd, SocketRequest, ask_all
+from predrain.collector.latency.admin_sockets import SilentOsd, SocketRequest, ask_all
 from predrain.data.ids import OsdId
 from tests.collector.latency.fake_osd import FakeOsd, cut, garbage, huge
 

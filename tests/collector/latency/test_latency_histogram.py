@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.collector.latency.histogram import Histogram, quantile_of_means
+from predrain.collector.latency.latency_histogram import Histogram, quantile_of_means
 
 EDGES = (0.0, *(0.1 * 2**n for n in range(30)))
 LATENCIES = st.lists(st.floats(0.001, 50_000), min_size=1, max_size=200)

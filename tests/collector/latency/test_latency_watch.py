@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from predrain.collector.latency import LatencyWatch, LatencyWatchLimits, SocketsUnreadable
-from predrain.data.ids import HostName, OsdId
-from predrain.data.reading import LatencySummary
+from predrain.data.ids import HostName, OsdId, OsdKey
+from predrain.data.latency_windows import LatencySummary
 from predrain.data.wire import accept_latency
 from tests.collector.latency.fake_osd import RELEASES, FakeOsd, answers_of, garbage, looks
 
@@ -27,7 +27,7 @@ class Host:
         self.disks(0)
         self.refused: Exception | None = None
         self.watch = LatencyWatch(
-            self._sockets, lambda osd: ("dm-9", f"sd{'abc'[osd]}"), self, HOST,
+            self._sockets, lambda osd: ("dm-9", f"sd{'abc'[osd.osd]}"), self, HOST,
             diskstats=folder / "diskstats", limits=LatencyWatchLimits(seconds=0.5),
         )  # fmt: skip
 
@@ -37,10 +37,10 @@ class Host:
     def sleep(self, seconds: float) -> None:
         self.time += timedelta(seconds=seconds)
 
-    def _sockets(self) -> dict[OsdId, Path]:
+    def _sockets(self) -> dict[Path, OsdKey]:
         if self.refused:
             raise self.refused
-        return {osd: fake.path for osd, fake in self.osds.items()}
+        return {fake.path: OsdKey(None, osd) for osd, fake in self.osds.items()}
 
     def add(self, osd: int, release: str = "reef") -> FakeOsd:
         path = self.folder / f"ceph-osd.{osd}.asok"
@@ -58,7 +58,7 @@ class Host:
 
     def window(self) -> dict[int, LatencySummary]:
         """Go on until a window is over; by OSD."""
-        while not (told := self.watch.summaries()):
+        while not (told := self.watch.take_summaries()):
             self.tick()
         for summary in told:
             assert accept_latency(summary, max(self.time, NOON)) == summary
@@ -169,7 +169,7 @@ def test_an_osd_that_comes_back_after_longer_than_a_window_starts_anew(host: Hos
     fake.fault = garbage
     host.tick(9)
     fake.fault, fake.answers = None, grown()
-    host.watch.summaries()
+    host.watch.take_summaries()
     told = host.window()
     assert told[0].operations == 0
     assert told[0].window_seconds < told[1].window_seconds
@@ -191,7 +191,7 @@ def test_a_clock_that_jumps_starts_new_windows_and_makes_none_of_the_jump(host: 
 def test_ticks_that_are_a_little_early_still_make_minutes(host: Host) -> None:
     host.add(0)
     host.tick(6, seconds=11.95)
-    assert [one.window_seconds for one in host.watch.summaries()] == [pytest.approx(59.75)]
+    assert [one.window_seconds for one in host.watch.take_summaries()] == [pytest.approx(59.75)]
 
 
 @pytest.mark.slow
@@ -199,9 +199,11 @@ def test_osds_that_fail_each_in_its_way_are_named_and_the_others_have_their_wind
     hung, spoilt, _ = host.add(0), host.add(1), host.add(2)
     hung.fault, spoilt.fault = hung.hold, garbage
     assert set(host.window()) == {2}
-    assert set(host.watch.trouble) == {"osd.0", "osd.1"}
-    assert host.watch.trouble["osd.0"].startswith(f"the admin socket of osd.0, {hung.path}, has not answered")
-    assert host.watch.trouble["osd.1"].startswith("osd.1 tells no latencies (")
+    assert set(host.watch.trouble) == {str(hung.path), str(spoilt.path)}
+    assert host.watch.trouble[str(hung.path)].startswith(
+        f"the admin socket of osd.0, {hung.path}, has not answered"
+    )
+    assert host.watch.trouble[str(spoilt.path)].startswith(f"osd.1 behind {spoilt.path} tells no latencies (")
     hung.fault = spoilt.fault = None
     host.tick()
     assert host.watch.trouble == {}
@@ -212,7 +214,37 @@ def test_sockets_that_cannot_be_looked_up_are_trouble_and_no_crash(host: Host) -
     host.refused = SocketsUnreadable("run/ceph may not be read: become ceph")
     host.tick(6)
     assert host.watch.trouble == {"sockets": "run/ceph may not be read: become ceph"}
-    assert host.watch.summaries() == ()
+    assert host.watch.take_summaries() == ()
+
+
+OTHER = "451267e6-883f-4936-8dff-080d781c67d5"
+FSID = "6b1f4c1e-6f0d-11ee-9a7c-0050569a3c11"
+
+
+def test_an_osd_names_its_cluster_once_and_its_windows_carry_it(host: Host) -> None:
+    fake = host.add(0)
+    fake.answers["status"] = json.dumps({"cluster_fsid": FSID, "whoami": 0, "state": "active"}).encode()
+    assert host.window()[0].cluster == FSID
+    assert host.window()[0].cluster == FSID
+    assert fake.asked.count("status") == 1
+
+
+def test_an_osd_that_does_not_name_its_cluster_is_measured_without_one(host: Host) -> None:
+    host.add(0)
+    assert host.window()[0].cluster is None
+
+
+def test_an_osd_of_another_cluster_behind_the_socket_has_windows_of_its_own(host: Host) -> None:
+    fake = host.add(0)
+    fake.answers["status"] = json.dumps({"cluster_fsid": FSID}).encode()
+    host.tick(3)
+    fake.stop()
+    fake.path.unlink()
+    fake.start()
+    fake.answers["status"] = json.dumps({"cluster_fsid": OTHER}).encode()
+    while not (told := host.watch.take_summaries()):
+        host.tick()
+    assert [(one.osd, one.cluster) for one in told] == [(0, OTHER), (0, FSID)]
 
 
 def test_pacific_is_asked_for_its_list_of_slow_operations_once_it_has_no_count(host: Host) -> None:
@@ -265,5 +297,5 @@ def test_a_disk_that_was_plugged_in_anew_is_not_compared_with_the_one_before(hos
 
 def test_a_host_without_osds_has_no_latencies_and_no_trouble(host: Host) -> None:
     host.tick(12)
-    assert host.watch.summaries() == ()
+    assert host.watch.take_summaries() == ()
     assert host.watch.trouble == {}

@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 
 from predrain.data.history import UnreadableHistory
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.importing import Item, NoScrape, UnusableItem, backblaze, ceph, files_below, smartctl, sql
-from predrain.data.importing.port import NothingToImport
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.importing import (
+    Item,
+    NoScrape,
+    UnusableItem,
+    backblaze_import,
+    ceph_import,
+    files_below,
+    smartctl_import,
+    sql_import,
+)
+from predrain.data.importing.import_port import NothingToImport
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.reading import Reading, Smart
 
 HOST = HostName("dc1")
@@ -45,7 +54,7 @@ def _table(tmp_path: Path) -> Path:
 
 
 def test_a_row_of_backblaze_is_a_reading_at_the_beginning_of_its_day(tmp_path: Path) -> None:
-    [part] = backblaze.parts([_table(tmp_path)], HOST)
+    [part] = backblaze_import.list_backblaze_import_parts([_table(tmp_path)], HOST)
     first, second, *_ = part.items(0)
     assert isinstance(first, Reading)
     assert (first.device, first.host) == ("ST4000DM000_S1", "dc1")
@@ -59,10 +68,10 @@ def test_a_row_of_backblaze_is_a_reading_at_the_beginning_of_its_day(tmp_path: P
 
 
 def test_backblazes_failures_are_outcomes_and_its_bad_rows_have_reasons(tmp_path: Path) -> None:
-    [part] = backblaze.parts([_table(tmp_path)], HOST)
+    [part] = backblaze_import.list_backblaze_import_parts([_table(tmp_path)], HOST)
     items = list(part.items(0))
     assert [item for item in items if isinstance(item, Outcome)] == [
-        Outcome(DeviceId("ST4000DM000_S1"), datetime(2018, 1, 2, tzinfo=UTC), Fate.FAILED, "backblaze")
+        Outcome(DeviceId("ST4000DM000_S1"), datetime(2018, 1, 2, tzinfo=UTC), DriveFate.FAILED, "backblaze")
     ]
     assert [item.why.partition(":")[0] for item in items if isinstance(item, UnusableItem)] == [
         "the row names no device",
@@ -75,7 +84,7 @@ def test_backblazes_failures_are_outcomes_and_its_bad_rows_have_reasons(tmp_path
 
 
 def test_every_stretch_of_a_table_can_be_gone_on_with(tmp_path: Path) -> None:
-    [part] = backblaze.parts([_table(tmp_path)], HOST)
+    [part] = backblaze_import.list_backblaze_import_parts([_table(tmp_path)], HOST)
     items = list(part.items(0))
     for skip in range(len(items) + 1):
         assert list(part.items(skip)) == items[skip:]
@@ -84,7 +93,7 @@ def test_every_stretch_of_a_table_can_be_gone_on_with(tmp_path: Path) -> None:
 def test_a_table_that_holds_no_readings_is_refused_by_name(tmp_path: Path) -> None:
     file = tmp_path / "drives.csv"
     file.write_text("serial_number,model\nS1,X\n")
-    [part] = backblaze.parts([file], HOST)
+    [part] = backblaze_import.list_backblaze_import_parts([file], HOST)
     with pytest.raises(UnreadableHistory, match=r"drives\.csv holds no readings"):
         list(part.items(0))
 
@@ -95,7 +104,7 @@ def test_scrapes_of_ceph_are_dated_by_their_stamps_in_utc(tmp_path: Path) -> Non
     document["serial_number"], device = "2CG9ABCD", "WDC_WUH721818AL5204_2CG9ABCD"
     file = tmp_path / "metrics.json"
     file.write_text(json.dumps({"20220509-010203": document, "20220510-010203": document}))
-    [part] = ceph.parts([file], HOST, None)
+    [part] = ceph_import.list_ceph_import_parts([file], HOST, None)
     readings = [item for item in part.items(0) if isinstance(item, Reading)]
     assert [reading.taken_at for reading in readings] == [
         datetime(2022, 5, 9, 1, 2, 3, tzinfo=UTC),
@@ -108,7 +117,9 @@ def test_scrapes_of_ceph_are_dated_by_their_stamps_in_utc(tmp_path: Path) -> Non
 
 
 def test_a_document_under_its_device_has_smartctls_own_time() -> None:
-    [part] = ceph.parts([SAMPLES / "smart-as-stored__ceph__scsi_wuh721818al5204.json"], HOST, None)
+    [part] = ceph_import.list_ceph_import_parts(
+        [SAMPLES / "smart-as-stored__ceph__scsi_wuh721818al5204.json"], HOST, None
+    )
     [reading] = part.items(0)
     assert isinstance(reading, Reading)
     assert reading.taken_at == datetime(2022, 5, 8, 21 - 7, 21, 11, tzinfo=UTC)
@@ -116,7 +127,9 @@ def test_a_document_under_its_device_has_smartctls_own_time() -> None:
 
 
 def test_a_failed_scrape_is_no_evidence_against_a_disk() -> None:
-    [part] = ceph.parts([SAMPLES / "get-health-metrics__failed-scrape.json"], HOST, DeviceId("disk-a"))
+    [part] = ceph_import.list_ceph_import_parts(
+        [SAMPLES / "get-health-metrics__failed-scrape.json"], HOST, DeviceId("disk-a")
+    )
     [item] = part.items(0)
     assert isinstance(item, NoScrape)
     assert "exit status: 137" in item.why
@@ -127,7 +140,7 @@ def test_a_scrape_belongs_to_the_name_that_ceph_has_for_its_disk(tmp_path: Path)
     file = tmp_path / "health.json"
     for said, owner in (("ATA_ST4000DM000_Z1", "ATA_ST4000DM000_Z1"), ("other", "ST4000DM000_Z1")):
         file.write_text(json.dumps({said: {"20240531-120000": told}}))
-        [part] = ceph.parts([file], HOST, None)
+        [part] = ceph_import.list_ceph_import_parts([file], HOST, None)
         [item] = part.items(0)
         assert isinstance(item, Reading)
         assert item.device == owner
@@ -145,12 +158,12 @@ NAME_ONLY = {
 def test_an_output_that_tells_a_disks_name_alone_is_no_reading_that_it_was_well(tmp_path: Path) -> None:
     file = tmp_path / "health.json"
     file.write_text(json.dumps({"20240531-120000": NAME_ONLY}))
-    [part] = ceph.parts([file], HOST, None)
+    [part] = ceph_import.list_ceph_import_parts([file], HOST, None)
     [scrape] = part.items(0)
     assert isinstance(scrape, NoScrape)
     assert "A mandatory SMART command failed" in scrape.why
     file.write_text(json.dumps(NAME_ONLY))
-    [part] = smartctl.parts([file], HOST, None)
+    [part] = smartctl_import.list_smartctl_import_parts([file], HOST, None)
     [output] = part.items(0)
     assert isinstance(output, UnusableItem)
     assert "A mandatory SMART command failed" in output.why
@@ -165,7 +178,7 @@ def test_what_the_scsi_layer_says_for_a_silent_sata_drive_is_no_reading(tmp_path
     }
     file = tmp_path / "health.json"
     file.write_text(json.dumps({"20240531-120000": answer}))
-    [part] = ceph.parts([file], HOST, DeviceId("ST2000DM006-2DM164_Z4Z1"))
+    [part] = ceph_import.list_ceph_import_parts([file], HOST, DeviceId("ST2000DM006-2DM164_Z4Z1"))
     [scrape] = part.items(0)
     assert isinstance(scrape, NoScrape)
     assert "the SCSI layer" in scrape.why
@@ -175,7 +188,10 @@ def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> No
     old = {"5": {"name": "Reallocated_Sector_Ct", "val_norm": 100, "val_raw": 2}}
     file = tmp_path / "predict.json"
     file.write_text(json.dumps({"model": "ST8", "smart_data": {"2020-07-07 00:12:38": {"attr": old}}}))
-    [nameless], [named] = ceph.parts([file], HOST, None), ceph.parts([file], HOST, DeviceId("ST8_X"))
+    [nameless], [named] = (
+        ceph_import.list_ceph_import_parts([file], HOST, None),
+        ceph_import.list_ceph_import_parts([file], HOST, DeviceId("ST8_X")),
+    )
     [refused], [reading] = nameless.items(0), named.items(0)
     assert isinstance(refused, UnusableItem)
     assert "--device" in refused.why
@@ -190,7 +206,7 @@ def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> No
 def test_what_is_no_answer_of_ceph_has_a_reason(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x.json"
     file.write_bytes(content)
-    [part] = ceph.parts([file], HOST, None)
+    [part] = ceph_import.list_ceph_import_parts([file], HOST, None)
     [item] = part.items(0)
     assert isinstance(item, UnusableItem)
 
@@ -210,7 +226,9 @@ def test_smartctls_outputs_come_one_a_file_one_a_line_in_a_list_or_as_texts(tmp_
         (tmp_path / name).write_bytes(content)
     found = {
         Path(part.name).name: [type(item).__name__ for item in part.items(0)]
-        for part in smartctl.parts([tmp_path / name for name in files], HOST, None)
+        for part in smartctl_import.list_smartctl_import_parts(
+            [tmp_path / name for name in files], HOST, None
+        )
     }
     assert found == {
         "alone.json": ["Reading"],
@@ -231,12 +249,12 @@ def test_documents_that_a_loop_over_the_disks_left_one_after_the_other_are_read_
     file = tmp_path / "all.json"
     for between in ("\n", "", "\n\n[root@host ~]# smartctl -xj /dev/sdb\n"):
         file.write_text(between.join((one, other, one)))
-        [part] = smartctl.parts([file], HOST, None)
+        [part] = smartctl_import.list_smartctl_import_parts([file], HOST, None)
         first, second, third = part.items(0)
         assert _smart(first) == _smart(third) != _smart(second)
         assert len(list(part.items(1))) == 2
     file.write_text("\n".join((one, other[: len(other) // 2], one)))
-    [part] = smartctl.parts([file], HOST, None)
+    [part] = smartctl_import.list_smartctl_import_parts([file], HOST, None)
     first, cut, third = part.items(0)
     assert _smart(first) == _smart(third)
     assert isinstance(cut, UnusableItem)
@@ -247,15 +265,17 @@ def test_a_text_whose_zone_is_not_known_needs_one(tmp_path: Path) -> None:
     file = tmp_path / "sda.txt"
     file.write_bytes((OUTPUTS / "ata-104.txt").read_bytes().replace(b" 2017 CET", b" 2017 IST"))
     [without], [within] = (
-        smartctl.parts([file], HOST, None),
-        smartctl.parts([file], HOST, ZoneInfo("Asia/Kolkata")),
+        smartctl_import.list_smartctl_import_parts([file], HOST, None),
+        smartctl_import.list_smartctl_import_parts([file], HOST, ZoneInfo("Asia/Kolkata")),
     )
     [refused], [reading] = without.items(0), within.items(0)
     assert isinstance(refused, UnusableItem)
     assert "--timezone" in refused.why
     assert isinstance(reading, Reading)
     assert without.version != within.version
-    elsewhere = next(iter(next(smartctl.parts([OUTPUTS / "ata-104.txt"], HOST, None)).items(0)))
+    elsewhere = next(
+        iter(next(smartctl_import.list_smartctl_import_parts([OUTPUTS / "ata-104.txt"], HOST, None)).items(0))
+    )
     assert isinstance(elsewhere, Reading)
     assert (elsewhere.taken_at - reading.taken_at).total_seconds() == 4.5 * 3600
 
@@ -281,7 +301,13 @@ COLUMNS = "serial=sn, model=model, taken_at=ts, smart_5_raw=r5, passed=ok, host=
 
 
 def test_rows_of_a_query_are_readings_by_the_columns_that_are_mapped(tmp_path: Path) -> None:
-    part = sql.part(_database(tmp_path), "SELECT * FROM daily", sql.mapping(COLUMNS), HOST, ZoneInfo("UTC"))
+    part = sql_import.build_query_import_part(
+        _database(tmp_path),
+        "SELECT * FROM daily",
+        sql_import.parse_column_mapping(COLUMNS),
+        HOST,
+        ZoneInfo("UTC"),
+    )
     items = list(part.items(0))
     readings = [item for item in items if isinstance(item, Reading)]
     assert [
@@ -296,7 +322,9 @@ def test_rows_of_a_query_are_readings_by_the_columns_that_are_mapped(tmp_path: P
 
 
 def test_a_naive_time_of_a_query_needs_a_zone(tmp_path: Path) -> None:
-    part = sql.part(_database(tmp_path), "SELECT * FROM daily", sql.mapping(COLUMNS), HOST, None)
+    part = sql_import.build_query_import_part(
+        _database(tmp_path), "SELECT * FROM daily", sql_import.parse_column_mapping(COLUMNS), HOST, None
+    )
     first = next(iter(part.items(0)))
     assert isinstance(first, UnusableItem)
     assert "--timezone" in first.why
@@ -306,14 +334,18 @@ def test_a_naive_time_of_a_query_needs_a_zone(tmp_path: Path) -> None:
     "query", ["DELETE FROM daily", "DROP TABLE daily", "  -- SELECT\n UPDATE daily SET r5 = 1", ""]
 )
 def test_a_query_that_would_write_is_refused(tmp_path: Path, query: str) -> None:
-    with pytest.raises(sql.BadQuery, match="SELECT"):
-        sql.part(_database(tmp_path), query, sql.mapping(COLUMNS), HOST, None)
+    with pytest.raises(sql_import.BadQuery, match="SELECT"):
+        sql_import.build_query_import_part(
+            _database(tmp_path), query, sql_import.parse_column_mapping(COLUMNS), HOST, None
+        )
 
 
 def test_a_write_behind_a_with_is_stopped_by_the_database(tmp_path: Path) -> None:
     url = _database(tmp_path)
-    part = sql.part(url, "WITH x AS (SELECT 1) DELETE FROM daily", sql.mapping(COLUMNS), HOST, None)
-    with pytest.raises(sql.BadQuery, match="readonly"):
+    part = sql_import.build_query_import_part(
+        url, "WITH x AS (SELECT 1) DELETE FROM daily", sql_import.parse_column_mapping(COLUMNS), HOST, None
+    )
+    with pytest.raises(sql_import.BadQuery, match="readonly"):
         list(part.items(0))
 
 
@@ -328,13 +360,15 @@ def test_a_write_behind_a_with_is_stopped_by_the_database(tmp_path: Path) -> Non
     ],
 )
 def test_a_bad_mapping_says_what_is_wrong(said: str, cure: str) -> None:
-    with pytest.raises(sql.BadMapping, match=cure):
-        sql.mapping(said)
+    with pytest.raises(sql_import.BadMapping, match=cure):
+        sql_import.parse_column_mapping(said)
 
 
 def test_a_password_is_not_told(tmp_path: Path) -> None:
-    part = sql.part("sqlite://user:secret@/nowhere", "SELECT 1", {"device": "a", "taken_at": "b"}, HOST, None)
-    with pytest.raises(sql.BadQuery) as refused:
+    part = sql_import.build_query_import_part(
+        "sqlite://user:secret@/nowhere", "SELECT 1", {"device": "a", "taken_at": "b"}, HOST, None
+    )
+    with pytest.raises(sql_import.BadQuery) as refused:
         list(part.items(0))
     assert "secret" not in str(refused.value) + part.name
 
@@ -352,5 +386,8 @@ def test_any_bytes_are_items_and_never_an_error(
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "any.json"
     file.write_bytes(content)
-    for part in (*ceph.parts([file], HOST, None), *smartctl.parts([file], HOST, None)):
+    for part in (
+        *ceph_import.list_ceph_import_parts([file], HOST, None),
+        *smartctl_import.list_smartctl_import_parts([file], HOST, None),
+    ):
         assert all(isinstance(item, UnusableItem | NoScrape | Reading) for item in part.items(0))

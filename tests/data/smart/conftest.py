@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from predrain.data.smart import SmartDocument, decode
+from predrain.data.smart import SmartDocument, decode_smartctl_output
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -23,7 +23,7 @@ def samples() -> dict[str, bytes]:
 @pytest.fixture(scope="session")
 def sample(samples: dict[str, bytes]) -> Callable[[str], SmartDocument]:
     """Decode one sample."""
-    return lambda name: decode(samples[name])
+    return lambda name: decode_smartctl_output(samples[name])
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +33,6 @@ def altered(samples: dict[str, bytes]) -> Callable[..., SmartDocument]:
     def alter(name: str, change: Callable[[dict[str, Any]], object]) -> SmartDocument:
         document = json.loads(samples[name])
         change(document)
-        return decode(json.dumps(document).encode())
+        return decode_smartctl_output(json.dumps(document).encode())
 
     return alter

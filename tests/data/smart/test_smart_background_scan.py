@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from predrain.data.reading import Counters
-from predrain.data.smart import decode
+from predrain.data.smart import decode_smartctl_output
 
 SCANNED = """smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)
 
@@ -40,7 +40,7 @@ def print_log(*results: str, scans: int = 294, physical: int = 512, pending: str
 
 
 def count(text: str) -> Counters:
-    smart = decode(text.encode()).smart
+    smart = decode_smartctl_output(text.encode()).smart
     assert smart is not None
     return smart.counters
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Smart
-from predrain.data.smart import decode
-from predrain.data.smart.cross_checks import choose_power_on_hours, choose_temperature
+from predrain.data.smart import decode_smartctl_output
+from predrain.data.smart.ata import choose_power_on_hours, choose_temperature
 
 _HEADER = """smartctl 7.3 2022-02-28 r5338 [x86_64-linux-5.10.0] (local build)
 === START OF INFORMATION SECTION ===
@@ -37,7 +37,7 @@ def _text(
         f"0x01  0x010  4 {statistic:>15}  ---  Power-on Hours\n"
         f"0x05  0x008  1 {current:>15}  ---  Current Temperature\n"
     )
-    return decode((_HEADER + rows + status + pages).encode()).smart
+    return decode_smartctl_output((_HEADER + rows + status + pages).encode()).smart
 
 
 def _json(
@@ -69,7 +69,7 @@ def _json(
     }
     if sct is not None:
         document["ata_sct_status"] = {"temperature": {"current": sct}}
-    return decode(json.dumps(document).encode()).smart
+    return decode_smartctl_output(json.dumps(document).encode()).smart
 
 
 Output = Callable[[str, int, int | None, str | None, int], Smart]

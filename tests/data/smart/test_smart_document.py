@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from predrain.data.outside_text import is_clean
 from predrain.data.reading import Protocol
-from predrain.data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode
+from predrain.data.smart import LARGEST_DOCUMENT, SmartDocument, Undecodable, decode_smartctl_output
 
 Sample = Callable[[str], SmartDocument]
 Altered = Callable[..., SmartDocument]
@@ -56,26 +56,26 @@ NAMES = st.sampled_from(sorted(SAMPLES))
 )
 def test_what_is_not_smartctls_json_is_refused_with_the_cure(document: bytes, reason: str) -> None:
     with pytest.raises(Undecodable, match=reason) as refused:
-        decode(document)
+        decode_smartctl_output(document)
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("name", "length"), [("broken-003", 9000), ("broken-006", 1500)])
 def test_a_truncated_output_says_where_it_was_cut(name: str, length: int) -> None:
     with pytest.raises(Undecodable, match=f"cut off after {length} bytes"):
-        decode(SAMPLES[name])
+        decode_smartctl_output(SAMPLES[name])
 
 
 def test_a_farm_log_alone_is_no_reading() -> None:
     """ata-033."""
     with pytest.raises(Undecodable, match="FARM log only"):
-        decode(SAMPLES["ata-033"])
+        decode_smartctl_output(SAMPLES["ata-033"])
 
 
 def test_text_around_the_json_is_passed_over(sample: Sample) -> None:
     """broken-008 is a real case; a brace in the text is not."""
-    assert decode(b"Warning: {odd}\n" + SAMPLES["ata-001"]) == sample("ata-001")
-    assert decode(SAMPLES["ata-001"] + b"\nexit status 0\n") == sample("ata-001")
+    assert decode_smartctl_output(b"Warning: {odd}\n" + SAMPLES["ata-001"]) == sample("ata-001")
+    assert decode_smartctl_output(SAMPLES["ata-001"] + b"\nexit status 0\n") == sample("ata-001")
 
 
 PROMPTS = ["[root@node51 ~]# ", "[2025-06-16 18:34:20] node51 # ", "root@node51:~$ "]
@@ -84,16 +84,16 @@ PROMPTS = ["[root@node51 ~]# ", "[2025-06-16 18:34:20] node51 # ", "root@node51:
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_prompt_around_the_json_is_passed_over(prompt: str, sample: Sample) -> None:
     before, after = f"{prompt}smartctl -x --json /dev/sda\n", f"\n{prompt}echo ${{HOME}}\n"
-    assert decode(before.encode() + SAMPLES["ata-001"] + after.encode()) == sample("ata-001")
+    assert decode_smartctl_output(before.encode() + SAMPLES["ata-001"] + after.encode()) == sample("ata-001")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_output_redirected_by_powershell_is_read(sample: Sample, encoding: str) -> None:
-    assert decode(SAMPLES["ata-001"].decode().encode(encoding)) == sample("ata-001")
+    assert decode_smartctl_output(SAMPLES["ata-001"].decode().encode(encoding)) == sample("ata-001")
 
 
 def test_bytes_that_are_no_utf8_cost_one_name_and_not_the_reading() -> None:
-    document = decode(SAMPLES["ata-055"].replace(b"ZAD2C11G", b"ZAD\xff\x00\x07G"))
+    document = decode_smartctl_output(SAMPLES["ata-055"].replace(b"ZAD2C11G", b"ZAD\xff\x00\x07G"))
     assert document.smart.counters.pending == 0
     assert (document.smart.identity.serial or "").isprintable()
 
@@ -101,7 +101,7 @@ def test_bytes_that_are_no_utf8_cost_one_name_and_not_the_reading() -> None:
 def test_nan_and_infinity_are_unknown_and_the_rest_is_kept() -> None:
     text = SAMPLES["nvme-025"].replace(b'"media_errors": 7', b'"media_errors": NaN')
     text = text.replace(b'"percentage_used": 3', b'"percentage_used": -Infinity')
-    counters = decode(text).smart.counters
+    counters = decode_smartctl_output(text).smart.counters
     assert (counters.media_errors, counters.percentage_used, counters.available_spare_pct) == (None, None, 99)
 
 
@@ -142,8 +142,10 @@ def test_the_keys_tell_the_protocol_where_smartctl_does_not(
 
 def test_the_time_of_a_reading_is_the_documents_own(sample: Sample) -> None:
     now = datetime(2026, 11, 21, 7, 0, tzinfo=UTC)
-    assert decode(SAMPLES["ata-055"], now).taken_at == datetime(2024, 3, 28, 15, 25, 9, tzinfo=UTC)
-    assert decode(SAMPLES["ata-027"], now).taken_at == now
+    assert decode_smartctl_output(SAMPLES["ata-055"], now).taken_at == datetime(
+        2024, 3, 28, 15, 25, 9, tzinfo=UTC
+    )
+    assert decode_smartctl_output(SAMPLES["ata-027"], now).taken_at == now
     assert sample("ata-027").taken_at is None
 
 
@@ -158,9 +160,11 @@ def test_a_time_that_cannot_be_is_unknown(altered: Altered, seconds: object) -> 
 def test_a_record_of_ceph_holds_the_document_under_one_key() -> None:
     """`ceph tell osd.N smart`, `ceph device get-health-metrics`."""
     inner = SAMPLES["ata-055"]
-    assert decode(b'{"ST6000NM0115-1YZ110_ZAD2C11G": ' + inner + b"}") == decode(inner)
+    assert decode_smartctl_output(
+        b'{"ST6000NM0115-1YZ110_ZAD2C11G": ' + inner + b"}"
+    ) == decode_smartctl_output(inner)
     with pytest.raises(Undecodable, match="holds 2 readings"):
-        decode(b'{"20260924-000634": ' + inner + b', "20260925-000634": ' + inner + b"}")
+        decode_smartctl_output(b'{"20260924-000634": ' + inner + b', "20260925-000634": ' + inner + b"}")
 
 
 def test_a_failed_scrape_of_ceph_is_refused_with_its_error() -> None:
@@ -175,7 +179,7 @@ def test_a_failed_scrape_of_ceph_is_refused_with_its_error() -> None:
         }
     }
     with pytest.raises(Undecodable, match=r"smartctl failed: smartctl returned an error \(137\)"):
-        decode(json.dumps(record).encode())
+        decode_smartctl_output(json.dumps(record).encode())
 
 
 def test_the_reason_quotes_the_error_and_not_the_warning_before_it() -> None:
@@ -186,13 +190,15 @@ def test_the_reason_quotes_the_error_and_not_the_warning_before_it() -> None:
         {"severity": "error"},
     ]
     with pytest.raises(Undecodable, match=r"No such device.*check the device's name") as refused:
-        decode(json.dumps({"smartctl": {"exit_status": 2, "messages": messages}}).encode())
+        decode_smartctl_output(json.dumps({"smartctl": {"exit_status": 2, "messages": messages}}).encode())
     assert [len(said) for said in refused.value.messages] == [24, 4096, 46]
 
 
 def test_a_temperature_alone_is_no_reading() -> None:
     with pytest.raises(Undecodable, match="no verdict, counter or identity"):
-        decode(b'{"smartctl": {}, "device": {"protocol": "ATA"}, "temperature": {"current": 31}}')
+        decode_smartctl_output(
+            b'{"smartctl": {}, "device": {"protocol": "ATA"}, "temperature": {"current": 31}}'
+        )
 
 
 def _sane(document: SmartDocument) -> None:
@@ -212,7 +218,7 @@ def _sane(document: SmartDocument) -> None:
 
 def _decode_or_refuse(document: bytes) -> None:
     try:
-        decoded = decode(document)
+        decoded = decode_smartctl_output(document)
     except Undecodable:
         return
     _sane(decoded)
@@ -232,7 +238,7 @@ def test_an_output_cut_anywhere_is_refused(name: str, where: float) -> None:
     whole = SAMPLES[name].rstrip()
     cut = whole[: int(where * (len(whole) - 1))]
     with pytest.raises(Undecodable):
-        decode(cut)
+        decode_smartctl_output(cut)
 
 
 ODD_VALUES = st.one_of(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from predrain.data.smart import SmartDocument, Undecodable, decode
+from predrain.data.smart import SmartDocument, Undecodable, decode_smartctl_output
 
 UNREADABLE = {"ata-033", "broken-001", "broken-003", "broken-004", "broken-006", "broken-007", "broken-009"}
 MASKED = {"REDACTED", "XXXXXXXXXXXX", "9RK1XXXX", "Z1Z5DWJK0000XXXXXXXX"}
@@ -46,7 +46,7 @@ def test_every_output_in_the_shared_folder_is_a_reading_or_a_reason(shared_data:
     for file in files:
         content = file.read_bytes()
         try:
-            decoded = decode(content)
+            decoded = decode_smartctl_output(content)
         except Undecodable as reason:
             refused[file.stem] = str(reason)
             continue
@@ -66,7 +66,7 @@ def test_every_text_in_the_shared_folder_is_a_reading_or_a_reason(shared_data: P
     refused: dict[str, str] = {}
     for file in files:
         try:
-            decoded = decode(file.read_bytes())
+            decoded = decode_smartctl_output(file.read_bytes())
         except Undecodable as reason:
             refused[file.stem] = str(reason)
             continue
@@ -82,8 +82,8 @@ def test_a_drive_reads_the_same_from_json_and_from_text(
     shared_data: Path, as_json: str, as_text: str
 ) -> None:
     """Two runs on one drive: what counts up may differ by the time between them, all else must not."""
-    one = decode((shared_data / f"smartctl/json/{as_json}.json").read_bytes()).smart
-    other = decode((shared_data / f"smartctl/text/{as_text}.txt").read_bytes()).smart
+    one = decode_smartctl_output((shared_data / f"smartctl/json/{as_json}.json").read_bytes()).smart
+    other = decode_smartctl_output((shared_data / f"smartctl/text/{as_text}.txt").read_bytes()).smart
     assert one.identity == other.identity
     assert one.passed == other.passed
     counted = {"bytes_written", "bytes_read", "unsafe_shutdowns"} | TOLD_ONLY_BY_JSON
@@ -108,4 +108,4 @@ def test_health_records_of_real_clusters_are_refused_and_do_not_crash(shared_dat
     assert len(files) >= 6
     for file in files:
         with pytest.raises(Undecodable):
-            decode(file.read_bytes())
+            decode_smartctl_output(file.read_bytes())

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from predrain.data.reading import Logs
-from predrain.data.smart import SmartDocument, decode
-from predrain.data.smart.text import transcript
+from predrain.data.smart import SmartDocument, decode_smartctl_output
+from predrain.data.smart.text import parse_text_output
 
 SAMPLES = Path(__file__).parent / "samples"
 Altered = Callable[..., SmartDocument]
@@ -78,7 +78,7 @@ Num  Test              Status                 segment  LifeTime  LBA_first_err [
 
 def logs_of(name: str) -> Logs | None:
     (path,) = SAMPLES.glob(f"{name}.*")
-    return decode(path.read_bytes()).smart.logs
+    return decode_smartctl_output(path.read_bytes()).smart.logs
 
 
 def test_a_drives_errors_and_failed_self_tests_are_counted() -> None:
@@ -121,15 +121,15 @@ def test_only_a_test_that_came_to_an_end_can_have_failed(altered: Altered, statu
 
 
 def test_ata_logs_in_text_are_those_of_json() -> None:
-    assert decode(ATA_TEXT.encode()).smart.logs == Logs(30, 2, 4, 12)
+    assert decode_smartctl_output(ATA_TEXT.encode()).smart.logs == Logs(30, 2, 4, 12)
 
 
 def test_nvme_logs_in_text_are_those_of_json() -> None:
-    assert decode(NVME_TEXT.encode()).smart.logs == Logs(1_733, 1)
+    assert decode_smartctl_output(NVME_TEXT.encode()).smart.logs == Logs(1_733, 1)
 
 
 def test_scsi_logs_in_text_are_those_of_json() -> None:
-    assert decode(SCSI_TEXT.encode()).smart.logs == Logs(None, 1, 7, 3)
+    assert decode_smartctl_output(SCSI_TEXT.encode()).smart.logs == Logs(None, 1, 7, 3)
 
 
 def test_an_empty_log_of_self_tests_is_none_failed() -> None:
@@ -137,15 +137,15 @@ def test_an_empty_log_of_self_tests_is_none_failed() -> None:
         ATA_TEXT.split("Num  Test")[0]
         + "No self-tests have been logged.  [To run self-tests, use: smartctl -t]\n"
     )
-    assert decode(nothing.encode()).smart.logs == Logs(30, 0)
+    assert decode_smartctl_output(nothing.encode()).smart.logs == Logs(30, 0)
 
 
 def test_no_errors_logged_is_zero() -> None:
-    assert decode(
+    assert decode_smartctl_output(
         ATA_TEXT.replace("Device Error Count: 30", "No Errors Logged\n").encode()
     ).smart.logs == Logs(0, 2, 4, 12)
 
 
 def test_a_transcript_speaks_in_smartctls_keys() -> None:
-    found, _ = transcript(ATA_TEXT.encode())
+    found, _ = parse_text_output(ATA_TEXT.encode())
     assert json.loads(json.dumps(found["ata_smart_error_log"])) == {"extended": {"count": 30}}

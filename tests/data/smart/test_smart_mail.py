@@ -6,8 +6,8 @@ import quopri
 
 import pytest
 
-from predrain.data.smart import SmartDocument, Undecodable, decode
-from predrain.data.smart.text import runs
+from predrain.data.smart import SmartDocument, Undecodable, decode_smartctl_output
+from predrain.data.smart.text import split_smartctl_runs
 
 # linux-raid, September 2019; linux-kernel, April 2005
 QUOTED = """On Friday you wrote:
@@ -55,7 +55,7 @@ NVME = """> > >> > === START OF SMART DATA SECTION ===
 
 
 def read(text: str) -> SmartDocument:
-    return decode(text.encode())
+    return decode_smartctl_output(text.encode())
 
 
 @pytest.mark.parametrize("mark", ["> ", ">", "> > >> > ", " > "])
@@ -97,7 +97,7 @@ def test_a_wrapped_line_of_the_error_counter_log_reads_as_one(gap: str) -> None:
 def test_an_output_in_quoted_printable_is_read() -> None:
     mailed = quopri.encodestring(NVME.encode())
     assert b"=3D=3D=3D START OF SMART DATA" in mailed
-    smart = decode(mailed).smart
+    smart = decode_smartctl_output(mailed).smart
     assert (smart.passed, smart.power_on_hours, smart.counters.critical_warning) == (True, 5582, 0)
 
 
@@ -110,7 +110,10 @@ def test_quoted_outputs_of_two_disks_are_refused_and_can_be_parted() -> None:
     other = QUOTED.replace("S1X05AW6", "S1X05AW7").split("\n", 1)[1]
     with pytest.raises(Undecodable, match="several runs"):
         read(QUOTED + other)
-    assert [decode(run).smart.identity.serial for run in runs((QUOTED + other).encode())] == [
+    assert [
+        decode_smartctl_output(run).smart.identity.serial
+        for run in split_smartctl_runs((QUOTED + other).encode())
+    ] == [
         "S1X05AW6",
         "S1X05AW7",
     ]
@@ -126,7 +129,9 @@ def test_outputs_without_a_header_are_parted_at_their_information_sections() -> 
     )
     with pytest.raises(Undecodable, match="several runs"):
         read(text)
-    assert [decode(run).smart.identity.serial for run in runs(text.encode())] == disks
+    assert [
+        decode_smartctl_output(run).smart.identity.serial for run in split_smartctl_runs(text.encode())
+    ] == disks
 
 
 # Ubuntu forums, October 2020 and January 2019

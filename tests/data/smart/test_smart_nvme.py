@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from predrain.data.reading import Protocol
-from predrain.data.smart import SmartDocument, decode
+from predrain.data.smart import SmartDocument, decode_smartctl_output
 
 Sample = Callable[[str], SmartDocument]
 Altered = Callable[..., SmartDocument]
@@ -149,7 +149,7 @@ def test_odd_values_of_real_drives_survive(shared_data: Path) -> None:
     for case in cases:
         log = {key: case[name] for name, key in ODD.items() if name in case}
         document = {"device": {"protocol": "NVMe"}, "nvme_smart_health_information_log": log}
-        smart = decode(json.dumps(document).encode()).smart
+        smart = decode_smartctl_output(json.dumps(document).encode()).smart
         counters = smart.counters
         assert counters.media_errors == case["nv_media_errors"]
         assert counters.percentage_used == case["nv_pct_used"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Identity
-from predrain.data.smart.packed import decoded, packs_rates, unpacked
+from predrain.data.smart.packed_counts import decode_raw_value, packs_rates, unpack_raw_value
 
 # attribute, raw.value, raw.string, meaning; from the files named
 PRINTED = [
@@ -34,7 +34,7 @@ PRINTED = [
 
 @pytest.mark.parametrize(("attribute", "value", "printed", "meant"), PRINTED)
 def test_a_printed_raw_value_means_one_count(attribute: int, value: int, printed: str, meant: int) -> None:
-    assert decoded(attribute, value, printed) == meant
+    assert decode_raw_value(attribute, value, printed) == meant
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_a_printed_raw_value_means_one_count(attribute: int, value: int, printed
     ],
 )
 def test_a_bare_integer_means_the_same_count(attribute: int, value: int, meant: int) -> None:
-    assert unpacked(attribute, value) == meant
+    assert unpack_raw_value(attribute, value) == meant
 
 
 def test_a_count_that_the_drive_database_prints_plainly_is_not_cut_at_16_bits() -> None:
-    assert decoded(5, 70000, "70000") == 70000
-    assert unpacked(5, 70000) == 70000 & 0xFFFF
+    assert decode_raw_value(5, 70000, "70000") == 70000
+    assert unpack_raw_value(5, 70000) == 70000 & 0xFFFF
 
 
 @pytest.mark.parametrize("attribute", [1, 7, 195])
 def test_a_seagate_rate_holds_errors_above_32_bits_of_operations(attribute: int) -> None:
     """ata-053: 52383508216 is 12 errors in 843900 thousand operations; 10^8 is no error at all."""
-    assert decoded(attribute, 52383508216, "52383508216", errors_above_operations=True) == 12
-    assert decoded(attribute, 103699713, "103699713", errors_above_operations=True) == 0
-    assert decoded(attribute, 103699713, "103699713") == 103699713
+    assert decode_raw_value(attribute, 52383508216, "52383508216", errors_above_operations=True) == 12
+    assert decode_raw_value(attribute, 103699713, "103699713", errors_above_operations=True) == 0
+    assert decode_raw_value(attribute, 103699713, "103699713") == 103699713
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_three_printed_words_and_their_integer_mean_the_same(
 ) -> None:
     value = over_7s << 32 | over_5s << 16 | all_of_them
     assert (
-        decoded(188, value, f"{over_7s} {over_5s} {all_of_them}")
-        == decoded(188, value, str(value))
+        decode_raw_value(188, value, f"{over_7s} {over_5s} {all_of_them}")
+        == decode_raw_value(188, value, str(value))
         == all_of_them
     )
 
 
 @given(st.integers(1, 255), st.integers(0, 2**56 - 1), st.text(max_size=40) | st.none())
 def test_whatever_was_printed_a_count_comes_out(attribute: int, value: int, printed: str | None) -> None:
-    assert isinstance(decoded(attribute, value, printed), int)
+    assert isinstance(decode_raw_value(attribute, value, printed), int)

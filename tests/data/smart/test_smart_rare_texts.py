@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from predrain.data.smart import SmartDocument, Undecodable, decode
-from predrain.data.smart.json_text import documents
+from predrain.data.smart import SmartDocument, Undecodable, decode_smartctl_output
+from predrain.data.smart.json_text import split_json_documents
 
 FUJITSU = """smartctl 6.2 2013-07-26 r3841 [x86_64-linux-3.13.0-37-generic] (local build)
 Device Model:     FUJITSU MJA2500BH G2
@@ -52,14 +52,14 @@ Namespace 1 Utilization:            640,125,997,056 [640 GB]
 
 
 def read(text: str) -> SmartDocument:
-    return decode(text.encode())
+    return decode_smartctl_output(text.encode())
 
 
 def test_a_drive_that_fails_to_tell_its_state_is_no_drive_that_was_read() -> None:
     """Ubuntu forums, October 2014; the JSON of such a run says the same by its exit status."""
     found = read(FUJITSU)
     assert (found.read_failed, found.smart.passed) == (True, None)
-    assert found.untold == (
+    assert found.missing_state_reason == (
         "smartctl read nothing but the disk's name (Read SMART Data failed: scsi error aborted command)"
     )
 
@@ -87,7 +87,7 @@ def test_plain_json_of_a_drive_that_fails_to_tell_its_state_says_so_by_its_exit_
     found = read(json.dumps(answer))
     assert found.read_failed is failed
     untold = "smartctl read nothing but the disk's name (it does not say why)"
-    assert found.untold == (untold if failed else None)
+    assert found.missing_state_reason == (untold if failed else None)
 
 
 def test_a_verdict_beside_a_command_that_failed_was_read() -> None:
@@ -220,4 +220,4 @@ def test_a_form_of_smartctls_that_is_not_read_is_refused_by_its_name(head: str, 
     with pytest.raises(Undecodable) as refused:
         read(head)
     assert str(refused.value) == f"is in smartctl's {form} format, run smartctl with --json"
-    assert list(documents(head.encode())) == [head.encode()]
+    assert list(split_json_documents(head.encode())) == [head.encode()]

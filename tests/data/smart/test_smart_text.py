@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.reading import Protocol
-from predrain.data.smart import SmartDocument, Undecodable, decode
-from predrain.data.smart.text import runs
-from predrain.data.smart.text.numbers import fraction, sized, whole
+from predrain.data.smart import SmartDocument, Undecodable, decode_smartctl_output
+from predrain.data.smart.text import split_smartctl_runs
+from predrain.data.smart.text.number_text import parse_checked_size, parse_fraction_text, parse_whole_number
 
 TEXTS = {path.stem: path.read_bytes() for path in (Path(__file__).parent / "samples").glob("*.txt")}
 
 
 def _decoded(name: str) -> SmartDocument:
-    return decode(TEXTS[name])
+    return decode_smartctl_output(TEXTS[name])
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def _decoded(name: str) -> SmartDocument:
     ],
 )
 def test_a_whole_number_is_read_in_every_locale(printed: str, expected: int | None) -> None:
-    assert whole(printed) == expected
+    assert parse_whole_number(printed) == expected
 
 
 def test_a_size_that_its_brackets_deny_is_not_known() -> None:
-    assert sized("120 bytes [120 GB]") is None
-    assert sized("120.034.123.776 bytes [120 GB]") == 120034123776
-    assert sized("107,148,371 [54.8 TB]", 512_000) == 107148371
-    assert sized("41,930,020 [21,4 TB]", 512_000) == 41930020
+    assert parse_checked_size("120 bytes [120 GB]") is None
+    assert parse_checked_size("120.034.123.776 bytes [120 GB]") == 120034123776
+    assert parse_checked_size("107,148,371 [54.8 TB]", 512_000) == 107148371
+    assert parse_checked_size("41,930,020 [21,4 TB]", 512_000) == 41930020
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_size_that_its_brackets_deny_is_not_known() -> None:
     ],
 )
 def test_gigabytes_have_a_fraction_in_any_locale(printed: str, expected: str | None) -> None:
-    assert fraction(printed) == expected
+    assert parse_fraction_text(printed) == expected
 
 
 def test_packed_raw_values_are_taken_apart_as_in_json() -> None:
@@ -101,8 +101,8 @@ def test_anything_but_ok_is_a_failure_of_a_scsi_drive() -> None:
         b"SMART Health Status: OK",
         b"SMART Health Status: FAILURE PREDICTION THRESHOLD EXCEEDED [asc=5d, ascq=0]",
     )
-    assert decode(text).smart.passed is False
-    assert decode(TEXTS["scsi-007"]).smart.passed is True
+    assert decode_smartctl_output(text).smart.passed is False
+    assert decode_smartctl_output(TEXTS["scsi-007"]).smart.passed is True
 
 
 def test_nvme_bits_are_read_beside_a_passed_verdict() -> None:
@@ -135,7 +135,7 @@ def test_the_old_statistics_table_reads_as_the_new_one() -> None:
         b"  7  0x008  1               8~  Percentage Used Endurance Indicator\n"
         b"  7  0x010  1               -  Something else\n"
     )
-    counters = decode(old).smart.counters
+    counters = decode_smartctl_output(old).smart.counters
     assert (counters.bytes_written, counters.reallocated, counters.percentage_used) == (2**36, 12, 8)
 
 
@@ -144,9 +144,9 @@ def test_the_pending_defects_log_is_counted() -> None:
     rows = (
         b"Index                LBA    Hours\n    0          123456     1000\n    1          123457        -\n"
     )
-    assert decode(head + rows + b"\n").smart.counters.pending == 2
-    assert decode(head + b"No Defects Logged\n").smart.counters.pending == 0
-    assert decode(head).smart.counters.pending is None
+    assert decode_smartctl_output(head + rows + b"\n").smart.counters.pending == 2
+    assert decode_smartctl_output(head + b"No Defects Logged\n").smart.counters.pending == 0
+    assert decode_smartctl_output(head).smart.counters.pending is None
 
 
 def test_5_38_prints_a_scsi_identity_on_one_line() -> None:
@@ -154,7 +154,7 @@ def test_5_38_prints_a_scsi_identity_on_one_line() -> None:
         b"smartctl version 5.38 [x86_64-redhat-linux-gnu] Copyright (C) 2002-8 Bruce Allen\n\n"
         b"Device: IBM-ESXS ST3300655SS      Version: BA23\nSerial number: 3LM0L0FJ00009733Y46W\n"
     )
-    drive = decode(text)
+    drive = decode_smartctl_output(text)
     who = drive.smart.identity
     assert (who.vendor, who.model, who.firmware) == ("IBM-ESXS", "IBM-ESXS ST3300655SS", "BA23")
     assert drive.device_id == "IBM-ESXS_ST3300655SS_3LM0L0FJ00009733Y46W"
@@ -174,13 +174,13 @@ def test_5_38_prints_a_scsi_identity_on_one_line() -> None:
 )
 def test_a_terminals_or_an_editors_leftovers_change_nothing(name: str, spoil: Callable[[str], bytes]) -> None:
     text = TEXTS[name].decode()
-    assert decode(spoil(text)).smart == decode(TEXTS[name]).smart
+    assert decode_smartctl_output(spoil(text)).smart == decode_smartctl_output(TEXTS[name]).smart
 
 
 def test_a_table_alone_is_enough() -> None:
     table = TEXTS["ata-104"].decode()
     start = table.index("ID# ATTRIBUTE_NAME")
-    alone = decode(table[start:].encode()).smart
+    alone = decode_smartctl_output(table[start:].encode()).smart
     assert alone.protocol is Protocol.ATA
     assert alone.attributes == _decoded("ata-104").smart.attributes
     assert alone.identity.rotation_rpm is None
@@ -189,23 +189,26 @@ def test_a_table_alone_is_enough() -> None:
 def test_the_outputs_of_two_disks_in_one_file_are_refused_and_can_be_parted() -> None:
     both = TEXTS["ata-104"] + b"\n" + TEXTS["ata-006"]
     with pytest.raises(Undecodable, match="several runs"):
-        decode(both)
-    assert [decode(run).smart for run in runs(both)] == [_decoded("ata-104").smart, _decoded("ata-006").smart]
+        decode_smartctl_output(both)
+    assert [decode_smartctl_output(run).smart for run in split_smartctl_runs(both)] == [
+        _decoded("ata-104").smart,
+        _decoded("ata-006").smart,
+    ]
 
 
 def test_several_commands_on_one_disk_read_as_one() -> None:
     whole_text = TEXTS["ata-104"].decode()
     header = whole_text.splitlines()[0]
     parted = whole_text.replace("=== START OF READ SMART", f"{header}\n\n=== START OF READ SMART")
-    assert decode(parted.encode()).smart == _decoded("ata-104").smart
-    assert len(list(runs(parted.encode()))) == 1
+    assert decode_smartctl_output(parted.encode()).smart == _decoded("ata-104").smart
+    assert len(list(split_smartctl_runs(parted.encode()))) == 1
 
 
 def test_a_number_that_the_end_of_the_file_cut_is_not_known() -> None:
     text = TEXTS["nvme-033"]
     cut = text[: text.index(b"Power On Hours:") + len("Power On Hours:                     31,0")]
-    assert decode(cut).smart.power_on_hours is None
-    assert decode(text).smart.power_on_hours == 31039
+    assert decode_smartctl_output(cut).smart.power_on_hours is None
+    assert decode_smartctl_output(text).smart.power_on_hours == 31039
 
 
 @pytest.mark.parametrize(
@@ -225,7 +228,7 @@ def test_a_zone_whose_name_has_several_meanings_gives_no_instant(
     zone: str, expected: datetime | None
 ) -> None:
     printed = f"smartctl 7.3\nDevice Model: X 1\nLocal Time is:    Mon Jun  3 10:00:00 2024 {zone}\n"
-    decoded = decode(printed.encode())
+    decoded = decode_smartctl_output(printed.encode())
     assert decoded.taken_at == expected
     assert decoded.local_time == (None if expected else datetime(2024, 6, 3, 10, 0))  # noqa: DTZ001
 
@@ -245,7 +248,7 @@ def test_a_cut_text_keeps_what_came_before_the_cut() -> None:
 
 def _one_sentence_or_reading(text: bytes) -> bool:
     try:
-        return decode(text).smart.protocol in Protocol
+        return decode_smartctl_output(text).smart.protocol in Protocol
     except Undecodable as reason:
         return 10 < len(str(reason)) < 500 and "\n" not in str(reason)
 
@@ -271,6 +274,6 @@ def test_any_text_behind_a_header_is_a_reading_or_a_reason(text: str) -> None:
 
 def test_a_very_long_line_and_very_many_lines_take_no_time_to_speak_of() -> None:
     with pytest.raises(Undecodable):
-        decode(b"smartctl 7.3\n" + b"1 " * 4_000_000)
+        decode_smartctl_output(b"smartctl 7.3\n" + b"1 " * 4_000_000)
     with pytest.raises(Undecodable):
-        decode(b"smartctl 7.3\n" + b"a:1\n" * 1_000_000)
+        decode_smartctl_output(b"smartctl 7.3\n" + b"a:1\n" * 1_000_000)

@@ -9,7 +9,7 @@ import pytest
 
 from predrain.data.reading import Attribute
 from predrain.data.smart import SmartDocument
-from predrain.data.smart.traffic import bytes_read, bytes_written
+from predrain.data.smart.host_traffic import bytes_read, bytes_written
 
 MIB32, GIB, GB = 2**25, 2**30, 10**9
 

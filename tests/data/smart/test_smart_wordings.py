@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from predrain.data.reading import Protocol, Smart
-from predrain.data.smart import Undecodable, decode
+from predrain.data.smart import Undecodable, decode_smartctl_output
 
 FARM = """
 Seagate Field Access Reliability Metrics log (FARM) (GP Log 0xa6)
@@ -32,12 +32,12 @@ Serial number:        ZVT61A060000C308C6K6
 
 
 def read(text: str) -> Smart:
-    return decode(text.encode()).smart
+    return decode_smartctl_output(text.encode()).smart
 
 
 def refused(text: str) -> str:
     with pytest.raises(Undecodable) as told:
-        decode(text.encode())
+        decode_smartctl_output(text.encode())
     return str(told.value)
 
 
@@ -51,7 +51,7 @@ def row(number: int, name: str, raw: int) -> str:
 
 def scsi(version: list[Any], **told: object) -> Smart:
     head = {"smartctl": {"version": version}, "device": {"protocol": "SCSI"}}
-    return decode(json.dumps(head | told).encode()).smart
+    return decode_smartctl_output(json.dumps(head | told).encode()).smart
 
 
 def test_a_log_that_says_again_who_the_drive_is_changes_neither_protocol_nor_identity() -> None:
@@ -161,12 +161,16 @@ def test_what_stopped_a_sas_drives_reading_is_quoted_from_the_text_that_comes_al
         del answer["serial_number"]
         assert line in refused(json.dumps(answer))
         return
-    found = decode(json.dumps(answer).encode())
-    assert found.untold == f"smartctl read nothing but the disk's name ({' '.join(line.split())})"
+    found = decode_smartctl_output(json.dumps(answer).encode())
+    assert (
+        found.missing_state_reason == f"smartctl read nothing but the disk's name ({' '.join(line.split())})"
+    )
 
 
 def test_a_verdict_after_an_answer_that_was_cut_short_counts_as_a_failed_read() -> None:
-    found = decode(b"smartctl 5.43\nShort INQUIRY response, skip product id\nSMART Health Status: OK\n")
+    found = decode_smartctl_output(
+        b"smartctl 5.43\nShort INQUIRY response, skip product id\nSMART Health Status: OK\n"
+    )
     assert found.read_failed
 
 
@@ -182,7 +186,7 @@ def test_a_verdict_after_an_answer_that_was_cut_short_counts_as_a_failed_read() 
     ],
 )
 def test_lines_of_the_report_are_no_messages(line: str) -> None:
-    assert decode(f"{ATA}{line}\n".encode()).messages == ()
+    assert decode_smartctl_output(f"{ATA}{line}\n".encode()).messages == ()
 
 
 def test_wear_alone_is_read() -> None:
@@ -238,7 +242,7 @@ def test_hours_that_no_drive_can_have_are_of_another_unit_and_so_unknown() -> No
     assert (smart.power_on_hours, smart.attributes[9].raw) == (None, 1196196)
     assert attributes(row(9, "Power_On_Hours", 102880)).power_on_hours == 102880
     told = {"device": {"protocol": "ATA"}, "model_name": "X", "power_on_time": {"hours": 1196196}}
-    assert decode(json.dumps(told).encode()).smart.power_on_hours is None
+    assert decode_smartctl_output(json.dumps(told).encode()).smart.power_on_hours is None
 
 
 @pytest.mark.parametrize(("printed", "celsius"), [("128 (Min/Max 127/129)", None), (127, None), (83, 83)])
@@ -270,7 +274,9 @@ def test_a_list_of_devices_is_told_from_a_report() -> None:
 
 @pytest.mark.parametrize("serial", ["<removed>", "[redacted]", "<hidden for privacy>"])
 def test_a_serial_number_in_brackets_names_no_drive(serial: str) -> None:
-    assert decode(f"Device Model: ST4000\nSerial Number: {serial}\n".encode()).device_id is None
+    assert (
+        decode_smartctl_output(f"Device Model: ST4000\nSerial Number: {serial}\n".encode()).device_id is None
+    )
 
 
 def test_a_table_of_noise_tells_nothing_but_a_wrong_checksum_alone_does_not_make_one() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.store.port import Store
-from predrain.data.store.postgres import PostgresStore, migrated
-from predrain.data.store.sqlite import MEMORY, SqliteStore
+from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_store
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
+from predrain.data.store.store_port import Store
 from tests.system.postgres.server import Server, running
 
 
@@ -24,7 +24,7 @@ def server() -> Iterator[Server]:
 def template(server: Server) -> str:
     """A database with the newest tables, to be copied."""
     name = server.database()
-    migrated(server.url(name))
+    migrate_postgres_store(server.url(name))
     return name
 
 

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from predrain.data.drain import JournalEntry
-from predrain.data.store import schema
-from predrain.data.store.port import AUDIT, ChainBreak, Store
-from predrain.data.store.sql import SqlStore
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store import store_schema
+from predrain.data.store.sql_store import SqlStore
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import AUDIT, ChainBreak, Store
 from tests.data.store.test_migrations import _old_file
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -39,9 +39,9 @@ def forge(store: Store, statement: object) -> None:
 def numbers(store: Store) -> list[int]:
     assert isinstance(store, SqlStore)
     wanted = (
-        select(schema.journal.c.number)
-        .where(schema.journal.c.drain == AUDIT)
-        .order_by(schema.journal.c.number)
+        select(store_schema.journal.c.number)
+        .where(store_schema.journal.c.drain == AUDIT)
+        .order_by(store_schema.journal.c.number)
     )
     return list(store._database.read(lambda connection: connection.execute(wanted).scalars().all()))
 
@@ -60,7 +60,7 @@ def test_a_chain_that_nobody_touched_holds(store: Store) -> None:
 @pytest.mark.parametrize("deed", ["change", "remove", "hide", "swap"])
 def test_the_first_line_that_does_not_hold_is_named(store: Store, deed: str, place: int) -> None:
     store.add_journal(lines(LINES))
-    table, there = schema.journal, numbers(store)
+    table, there = store_schema.journal, numbers(store)
     mine = table.c.number == there[place]
     if deed == "change":
         forge(store, update(table).where(mine).values(document=b"{}"))
@@ -85,13 +85,13 @@ def test_the_first_line_that_does_not_hold_is_named(store: Store, deed: str, pla
 
 def test_a_line_that_is_put_in_without_the_chain_shows(store: Store) -> None:
     store.add_journal(lines(2))
-    forge(store, insert(schema.journal).values(drain=AUDIT, digest=b"x", document=b"{}", number=0))
+    forge(store, insert(store_schema.journal).values(drain=AUDIT, digest=b"x", document=b"{}", number=0))
     assert store.verify_audit().broken is ChainBreak.CHANGED
 
 
 def test_a_chain_whose_ends_are_gone_is_not_taken_for_a_new_one(store: Store) -> None:
     store.add_journal(lines(2))
-    forge(store, delete(schema.chains))
+    forge(store, delete(store_schema.chains))
     assert store.verify_audit().broken is ChainBreak.UNKNOWN
 
 
@@ -102,7 +102,7 @@ def test_what_retention_drops_breaks_nothing_and_what_others_drop_does(store: St
     assert (found.lines, found.broken) == (LINES - 3, None)
     store.add_journal(lines(1, LINES))
     assert store.verify_audit().lines == LINES - 2
-    forge(store, delete(schema.journal).where(schema.journal.c.number == numbers(store)[0]))
+    forge(store, delete(store_schema.journal).where(store_schema.journal.c.number == numbers(store)[0]))
     assert store.verify_audit().broken is ChainBreak.CHANGED
     assert store.prune(journal=(AUDIT, NOON + timedelta(days=300))) > 0
     assert store.prune(journal=(AUDIT, NOON + timedelta(days=300))) == 0
@@ -136,11 +136,11 @@ def test_writers_beside_each_other_make_one_chain(opened: Callable[[], Store]) -
 
 def test_a_note_and_its_line_are_written_together_or_not_at_all(store: Store) -> None:
     (line,) = lines(1)
-    store.note("room", {"a": b"1"}, [line])
-    assert (store.notes("room"), store.journal(AUDIT)) == ({"a": b"1"}, (line,))
+    store.write_notes("room", {"a": b"1"}, [line])
+    assert (store.read_notes("room"), store.journal(AUDIT)) == ({"a": b"1"}, (line,))
     with pytest.raises(Exception, match=r".+"):
-        store.note("room", {"b": b"2"}, [JournalEntry(AUDIT, NOON, "", object())])  # type: ignore[arg-type]
-    assert (store.notes("room"), store.verify_audit().lines) == ({"a": b"1"}, 1)
+        store.write_notes("room", {"b": b"2"}, [JournalEntry(AUDIT, NOON, "", object())])  # type: ignore[arg-type]
+    assert (store.read_notes("room"), store.verify_audit().lines) == ({"a": b"1"}, 1)
 
 
 def test_lines_of_before_the_chain_are_chained_as_they_stand(tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ def test_lines_of_before_the_chain_are_chained_as_they_stand(tmp_path: Path) -> 
     from contextlib import closing
     from sqlite3 import connect
 
-    from predrain.data.wire import bodies
+    from predrain.data.wire import wire_bodies
 
     with closing(connect(path)) as connection, connection:
         for n, line in enumerate(lines(3)):
             connection.execute(
                 "INSERT INTO journal (drain, digest, document) VALUES (?, ?, ?)",
-                (AUDIT, bytes([n]), bodies.JOURNAL_ENTRY.write(line)),
+                (AUDIT, bytes([n]), wire_bodies.JOURNAL_ENTRY.write(line)),
             )
     store = SqliteStore(path)
     try:
@@ -163,7 +163,9 @@ def test_lines_of_before_the_chain_are_chained_as_they_stand(tmp_path: Path) -> 
         assert (found.lines, found.adopted, found.broken) == (5, 3, None)
         forge(
             store,
-            update(schema.journal).where(schema.journal.c.number == numbers(store)[1]).values(document=b"{}"),
+            update(store_schema.journal)
+            .where(store_schema.journal.c.number == numbers(store)[1])
+            .values(document=b"{}"),
         )
         assert (store.verify_audit().broken_at) == numbers(store)[1]
     finally:

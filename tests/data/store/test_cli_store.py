@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.store import schema
-from predrain.data.store.opening import open_store
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store import store_schema
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_opening import open_store
 from predrain.service.cli import main
-from predrain.service.state_directory import StateDir
+from predrain.service.config.state_directory import StateDir
 from tests.data.store import written
 from tests.system.postgres.server import Server
 
@@ -30,12 +30,12 @@ def test_a_file_goes_down_for_an_older_predrain_and_up_again(
 ) -> None:
     state = _filled(tmp_path)
     assert main(["store", "migrate", "--to", "2", "--state", state]) == 0
-    assert f"was of version {schema.VERSION} and is of version 2 now" in capsys.readouterr().out
+    assert f"was of version {store_schema.VERSION} and is of version 2 now" in capsys.readouterr().out
     with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(2,)]
     assert main(["store", "migrate", "--state", state]) == 0
     assert main(["store", "migrate", "--state", state]) == 0
-    assert f"version {schema.VERSION}: nothing to do" in capsys.readouterr().out
+    assert f"version {store_schema.VERSION}: nothing to do" in capsys.readouterr().out
     store = open_store(tmp_path / "store.sqlite")
     written.assert_whole(store, life_changes=False, events=False, outlook_events=False)
     store.close()
@@ -56,7 +56,7 @@ def test_status_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture
     state = _filled(tmp_path)
     assert main(["store", "status", "--state", state]) == 0
     assert (
-        f"version {schema.VERSION}: 2 devices, 2026-03-01 to 2026-03-01, 1 drains, 1 outcomes"
+        f"version {store_schema.VERSION}: 2 devices, 2026-03-01 to 2026-03-01, 1 drains, 1 outcomes"
         in capsys.readouterr().out
     )
     assert main(["store", "status", "--json", "--state", state]) == 0
@@ -100,7 +100,7 @@ def test_an_empty_database_is_made_ready(server: Server, capsys: pytest.CaptureF
     assert main(["store", "status", "--url", url]) == 1
     assert "has no tables yet" in capsys.readouterr().err
     assert main(["store", "migrate", "--url", url]) == 0
-    assert f"the store is new and is of version {schema.VERSION} now" in capsys.readouterr().out
+    assert f"the store is new and is of version {store_schema.VERSION} now" in capsys.readouterr().out
     assert main(["store", "status", "--url", url]) == 0
     assert "0 devices, no readings yet" in capsys.readouterr().out
 

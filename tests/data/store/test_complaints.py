@@ -13,8 +13,9 @@ import psycopg
 import pytest
 
 from predrain.data.ids import HostName
-from predrain.data.store import postgres
-from predrain.data.store.faults import (
+from predrain.data.store import postgres_store
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.data.store.store_faults import (
     StoreAway,
     StoreBusy,
     StoreDenied,
@@ -22,7 +23,6 @@ from predrain.data.store.faults import (
     StoreOutdated,
     StoreUnreadable,
 )
-from predrain.data.store.postgres import PostgresStore
 from tests.data.store import written
 from tests.system.postgres.server import Server
 
@@ -100,7 +100,7 @@ def test_a_url_that_leads_nowhere_says_what_to_do(
 def test_a_server_that_takes_the_connection_and_says_nothing_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(postgres_store, "CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(StoreAway, match=r"does not answer .*timeout"):
@@ -108,7 +108,7 @@ def test_a_server_that_takes_the_connection_and_says_nothing_is_given_up(
 
 
 def test_an_old_server_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "OLDEST", 99)
+    monkeypatch.setattr(postgres_store, "OLDEST", 99)
     with pytest.raises(
         StoreDenied, match=r"is PostgreSQL 1\d.*; predrain needs 99 or later: update the server"
     ):
@@ -167,7 +167,7 @@ def _raise_in(server: Server, url: str, state: str) -> None:
 def test_a_statement_that_takes_too_long_is_given_up(
     server: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(postgres_store, "STATEMENT_SECONDS", 1)
     store = PostgresStore(url)
     with psycopg.connect(server.conninfo(url.rsplit("/", 1)[1])) as blocker:
         blocker.execute("LOCK TABLE drains IN ACCESS EXCLUSIVE MODE")

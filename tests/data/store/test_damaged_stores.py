@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from predrain.data.drain import JournalEntry
-from predrain.data.store import schema
-from predrain.data.store.faults import StoreFull, StoreUnreadable
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store import store_schema
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_faults import StoreFull, StoreUnreadable
 from tests.data.store.test_store import NOON, _reading
 
 
@@ -75,11 +75,11 @@ def test_a_store_of_a_newer_predrain_is_refused_and_left_alone(tmp_path: Path) -
     path = tmp_path / "store.db"
     SqliteStore(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"UPDATE alembic_version SET version_num = '{schema.VERSION + 1:04d}'")
+        connection.execute(f"UPDATE alembic_version SET version_num = '{store_schema.VERSION + 1:04d}'")
     connection.close()
     with pytest.raises(
         StoreUnreadable,
-        match=f"has version {schema.VERSION + 1} and this predrain knows {schema.VERSION}: update",
+        match=f"has version {store_schema.VERSION + 1} and this predrain knows {store_schema.VERSION}: update",
     ):
         SqliteStore(path)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,25 +17,32 @@ from hypothesis import strategies as st
 
 from predrain.data.outlook import GRID_DAYS
 from predrain.data.store import documents
-from predrain.data.store.postgres import PostgresStore
-from predrain.data.wire import bodies
-from predrain.data.wire.shape import Misshapen
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.data.wire import wire_bodies
+from predrain.data.wire.strict_json import InvalidValue
 from tests.data.store import written
 
 READING = written.READINGS[0]
-PLAIN = bodies.READING.write(READING)
+PLAIN = wire_bodies.READING.write(READING)
 # As histories were kept up to version 4 of the store.
 DEFLATED = zlib.compress(PLAIN, 1)
+DICTIONARIES = {1: "da22e1de598e05c30684cb8a2c9348a6e838aff34f4dcd1de639afd18c7d21c6"}
+"""The SHA-256 of each dictionary that ever packed a document, by its number."""
 CLAIMS = zstandard.ZstdCompressor(level=1).compress(bytes(documents.LONGEST + 1))
 
 
-def test_what_is_written_is_zstd_and_comes_back() -> None:
+def test_a_reading_is_packed_with_the_newest_dictionary_and_comes_back() -> None:
     document = documents.READING.write(READING)
-    assert zstandard.decompress(document) == PLAIN
+    assert zstandard.get_frame_parameters(document).dict_id == documents.NEWEST_DICTIONARY
     assert documents.READING.read(document) == READING
+    assert len(document) < len(documents.compress_document(PLAIN)) / 2
 
 
-@pytest.mark.parametrize("kept", [PLAIN, DEFLATED, zlib.compress(PLAIN, 9)], ids=["plain", "fast", "small"])
+@pytest.mark.parametrize(
+    "kept",
+    [PLAIN, DEFLATED, zlib.compress(PLAIN, 9), documents.compress_document(PLAIN)],
+    ids=["plain", "fast", "small", "without a dictionary"],
+)
 def test_what_earlier_releases_kept_is_read_for_ever(kept: bytes) -> None:
     assert documents.READING.read(kept) == READING
 
@@ -42,7 +50,7 @@ def test_what_earlier_releases_kept_is_read_for_ever(kept: bytes) -> None:
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [
-        (documents.packed(PLAIN)[:-5], "cannot be unpacked"),
+        (documents.compress_document(PLAIN)[:-5], "cannot be unpacked"),
         (DEFLATED[:-5], "cannot be unpacked"),
         (b"x", "cannot be unpacked"),
         (b"", "no Reading"),
@@ -52,13 +60,44 @@ def test_what_earlier_releases_kept_is_read_for_ever(kept: bytes) -> None:
     ids=["zstd cut short", "zlib cut short", "a letter", "nothing", "zeros", "one that unpacks to 64 MB"],
 )
 def test_damage_is_told_as_such(damaged: bytes, why: str) -> None:
-    with pytest.raises(Misshapen, match=why):
+    with pytest.raises(InvalidValue, match=why):
         documents.READING.read(damaged)
+
+
+@pytest.mark.parametrize("number", DICTIONARIES)
+def test_a_dictionary_that_stores_use_never_changes(number: int) -> None:
+    """A document can only be read with the very bytes with which it was packed."""
+    path = Path(documents.__file__).with_name("dictionaries") / f"{number}.zstd-dictionary"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == DICTIONARIES[number]
+
+
+def test_each_dictionary_is_held_by_a_test() -> None:
+    assert [*DICTIONARIES] == [*range(1, documents.NEWEST_DICTIONARY + 1)]
+
+
+@pytest.mark.parametrize("number", DICTIONARIES)
+def test_what_any_dictionary_packed_is_read_for_ever(number: int) -> None:
+    dictionary = zstandard.ZstdCompressionDict(
+        (Path(documents.__file__).with_name("dictionaries") / f"{number}.zstd-dictionary").read_bytes()
+    )
+    packed = zstandard.ZstdCompressor(dict_data=dictionary).compress(PLAIN)
+    assert zstandard.get_frame_parameters(packed).dict_id == number
+    assert documents.READING.read(packed) == READING
+
+
+def test_a_document_of_a_dictionary_that_is_not_known_names_its_version() -> None:
+    newer = documents.NEWEST_DICTIONARY + 1
+    samples = [PLAIN[n % 97 :] + str(n).encode() for n in range(500)]
+    dictionary = zstandard.train_dictionary(4_096, samples, dict_id=newer, level=3)
+    packed = zstandard.ZstdCompressor(dict_data=dictionary).compress(PLAIN)
+    why = f"needs dictionary {newer}, and this predrain knows dictionaries up to {newer - 1}: update predrain"
+    with pytest.raises(InvalidValue, match=why):
+        documents.READING.read(packed)
 
 
 @given(st.binary(max_size=2_000))
 def test_any_bytes_are_packed_and_unpacked(plain: bytes) -> None:
-    assert documents.unpacked(documents.packed(plain)) == plain
+    assert documents.decompress_document(documents.compress_document(plain)) == plain
 
 
 @pytest.mark.system
@@ -77,6 +116,9 @@ def test_a_server_does_not_pack_again_what_is_packed(url: str) -> None:
 
 def test_threads_pack_and_unpack_beside_each_other() -> None:
     plains = [bytes([number]) * 20_000 for number in range(64)]
-    again: Callable[[bytes], bytes] = lambda plain: documents.unpacked(documents.packed(plain))  # noqa: E731
+
+    def again(plain: bytes) -> bytes:
+        return documents.decompress_document(documents.compress_document(plain))
+
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(again, plains)) == plains

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from predrain.data.history import EPOCH, HistoryFiles
-from predrain.data.history.export import ExportFailed, Month, export
+from predrain.data.history.history_export import ExportedMonth, ExportFailed, export_monthly_files
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.lifespan import sources_of
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import MEMORY, SqliteStore
-from predrain.features.state import values_of
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
+from predrain.data.store.store_port import Store
+from predrain.features.drive_state import values_of
 
 NOON = datetime(2026, 1, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -51,8 +51,8 @@ def _days(serial: str, count: int) -> list[Reading]:
     return [_reading(serial, NOON + n * DAY, n) for n in range(count)]
 
 
-def _export(store: Store, out: Path | str, through: date = LAST) -> list[Month]:
-    return list(export(store, str(out), values_of, through=through))
+def _export(store: Store, out: Path | str, through: date = LAST) -> list[ExportedMonth]:
+    return list(export_monthly_files(store, str(out), values_of, through=through))
 
 
 def _files(out: Path) -> list[Path]:
@@ -69,7 +69,7 @@ def test_training_reads_what_was_exported(store: Store, tmp_path: Path) -> None:
     store.add_readings([*_days("Z1", 5), *_days("Z2", 4)])
     store.add_readings([_reading("Z1", NOON + DAY - timedelta(hours=3), 99)])
     store.add_readings([replace(_reading("Z2", NOON + timedelta(hours=5)), seen=Unreadable(NOON, "silent"))])
-    store.add_outcome(Outcome(DeviceId("ATA_ST4000_Z2"), NOON + 9 * DAY, Fate.FAILED, "operator"))
+    store.add_outcome(Outcome(DeviceId("ATA_ST4000_Z2"), NOON + 9 * DAY, DriveFate.FAILED, "operator"))
     assert [month.rows for month in _export(store, tmp_path)] == [4, 5]
     assert [path.relative_to(tmp_path).as_posix() for path in _files(tmp_path)] == [
         "month=2026-01/part.parquet",
@@ -129,7 +129,10 @@ def test_a_death_that_is_told_later_is_put_in_and_one_that_is_cleared_taken_out(
     store.add_readings(_days("Z1", 5))
     _export(store, tmp_path)
     device = DeviceId("ATA_ST4000_Z1")
-    for at, fate, failures in ((3, Fate.FAILED, [0, 0, 0, 1, 0]), (9, Fate.CLEARED, [0, 0, 0, 0, 0])):
+    for at, fate, failures in (
+        (3, DriveFate.FAILED, [0, 0, 0, 1, 0]),
+        (9, DriveFate.CLEARED, [0, 0, 0, 0, 0]),
+    ):
         store.add_outcome(Outcome(device, NOON + at * DAY, fate, "operator"))
         _export(store, tmp_path)
         assert [row["failure"] for row in _rows(tmp_path)] == failures
@@ -141,7 +144,7 @@ def test_an_export_that_was_killed_goes_on_and_leaves_no_half_file(
     import pyarrow.parquet as pq
 
     store.add_readings(_days("Z1", 5))
-    months = export(store, str(tmp_path), values_of, through=LAST)
+    months = export_monthly_files(store, str(tmp_path), values_of, through=LAST)
     assert next(months).rows == 2
     real = pq.write_table
 
@@ -191,7 +194,7 @@ def test_two_exports_at_once_to_one_folder_both_end_and_leave_whole_files(
 
     monkeypatch.setattr(pq, "write_table", side_by_side)
 
-    def run(_: int) -> list[Month]:
+    def run(_: int) -> list[ExportedMonth]:
         with closing(SqliteStore(MEMORY)) as own:
             own.add_readings(_days("Z1", 5))
             return _export(own, tmp_path)

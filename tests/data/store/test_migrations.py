@@ -13,24 +13,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 
-from predrain.data.ids import HostName, OsdId
+from predrain.data.ids import ClusterId, HostName, OsdId
+from predrain.data.latency_windows import LatencyWindows
 from predrain.data.outlook import Status
-from predrain.data.reading import Logs, Role, Seat, Smart
-from predrain.data.store import migrations, schema
-from predrain.data.store.documents import unpacked
-from predrain.data.store.faults import StoreFull, StoreOutdated, StoreUnreadable
+from predrain.data.reading import Logs, OsdDevice, Role, Smart
+from predrain.data.store import documents, migrations, store_schema
+from predrain.data.store.documents import decompress_document
 from predrain.data.store.migrations import rewriting
-from predrain.data.store.port import Store
-from predrain.data.store.postgres import PostgresStore, migrated, version
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.windows import Windows
+from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_store, read_postgres_version
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_faults import StoreFull, StoreOutdated, StoreUnreadable
+from predrain.data.store.store_port import Store
 from tests.data.store import written
 from tests.system.postgres.server import Server
 
 HERE = Path(__file__).parent
-VERSIONS = range(1, schema.VERSION + 1)
+VERSIONS = range(1, store_schema.VERSION + 1)
+FSID = ClusterId("00000000-0000-4000-8000-000000000000")
 STORED = sorted(int(path.stem[1:]) for path in HERE.glob("v*.sql"))
 
 
@@ -67,7 +69,7 @@ class Place:
 
     def migrate(self, to: int) -> None:
         """Up or down."""
-        self.do(lambda connection: migrations.migrate(connection, to))
+        self.do(lambda connection: migrations.migrate_store_version(connection, to))
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.system)])
@@ -110,7 +112,7 @@ def test_an_old_file_is_brought_up_when_it_is_opened_and_keeps_all_it_holds(
             outlook_events=version > 8,
         )
         store.close()
-    if version == schema.VERSION:
+    if version == store_schema.VERSION:
         assert not Path(f"{path}.v{version}").exists(), "nothing was migrated, so nothing had to be copied"
         return
     with closing(sqlite3.connect(f"{path}.v{version}")) as copy:
@@ -142,9 +144,9 @@ def test_an_old_file_that_cannot_be_copied_is_left_as_it_is(tmp_path: Path) -> N
 
 
 def test_new_tables_and_migrated_ones_are_the_same(place: Place) -> None:
-    place.do(schema.metadata.create_all)
+    place.do(store_schema.metadata.create_all)
     fresh = place.do(_tables)
-    place.do(schema.metadata.drop_all)
+    place.do(store_schema.metadata.drop_all)
     for to in VERSIONS:
         place.migrate(to)
     assert place.do(_tables) == fresh
@@ -154,8 +156,8 @@ def test_new_tables_and_migrated_ones_are_the_same(place: Place) -> None:
 def test_every_way_down_and_up_again_ends_where_it_began(place: Place, to: int) -> None:
     place.migrate(to)
     before = place.do(_tables)
-    place.migrate(schema.VERSION)
-    assert place.do(migrations.version_of) == schema.VERSION
+    place.migrate(store_schema.VERSION)
+    assert place.do(migrations.version_of) == store_schema.VERSION
     place.migrate(to)
     after = place.do(_tables)
     assert place.do(migrations.version_of) == to
@@ -166,57 +168,126 @@ def test_every_way_down_and_up_again_ends_where_it_began(place: Place, to: int) 
 
 @pytest.mark.slow
 def test_what_a_store_holds_comes_through_the_way_down_and_up(place: Place) -> None:
-    place.migrate(schema.VERSION)
+    place.migrate(store_schema.VERSION)
     store = place.opened()
     written.fill(store)
     store.close()
-    for down in range(schema.VERSION - 1, 0, -1):
+    for down in range(store_schema.VERSION - 1, 0, -1):
         checkpoint = down > 1
         place.migrate(down)
-        place.migrate(schema.VERSION)
+        place.migrate(store_schema.VERSION)
         store = place.opened()
         written.assert_whole(
-            store, checkpoint=checkpoint, life_changes=down > 6, events=down > 7, outlook_events=False
+            store, checkpoint=checkpoint, life_changes=down > 6, events=down > 7, outlook_events=down > 8
         )
         store.close()
 
 
 def test_on_the_way_down_outlooks_lose_the_severity_that_they_hold(place: Place) -> None:
-    place.migrate(schema.VERSION)
+    place.migrate(store_schema.VERSION)
     store = place.opened()
     fallen = replace(written.OUTLOOKS[0], held=Status.BAD)
     store.save_outlooks([fallen, written.OUTLOOKS[1]])
     store.close()
     place.migrate(6)
     documents = place.do(lambda c: c.execute(text("SELECT document FROM outlooks")).scalars().all())
-    assert not any("held" in json.loads(unpacked(raw)) for raw in documents)
-    place.migrate(schema.VERSION)
+    assert not any("held" in json.loads(decompress_document(raw)) for raw in documents)
+    place.migrate(store_schema.VERSION)
     store = place.opened()
-    assert store.outlooks(written.DEVICE) == written.OUTLOOKS
+    assert store.outlooks(written.DEVICE) == written.BARE_OUTLOOKS
     store.close()
 
 
 def test_on_the_way_down_readings_lose_what_the_older_predrain_would_refuse(place: Place) -> None:
-    place.migrate(schema.VERSION)
+    place.migrate(store_schema.VERSION)
     store = place.opened()
     first = written.READINGS[0]
     assert isinstance(first.seen, Smart)
     logged = replace(first.seen, logs=Logs(failed_self_tests=2))
-    seated = replace(first, seen=logged, seats=(Seat(OsdId(3), Role.DB),), kernel_errors=7)
+    seated = replace(first, seen=logged, osd_devices=(OsdDevice(OsdId(3), Role.DB),), kernel_errors=7)
     store.add_readings([seated, *written.READINGS[1:]])
     window = replace(written.LATENCIES[0], backfills_max=1, recovering=True)
-    store.add_latency(Windows.of([window]))
+    store.add_latency(LatencyWindows.from_summaries([window]))
     store.close()
     place.migrate(2)
     documents = place.do(lambda c: c.execute(text("SELECT document FROM readings")).scalars().all())
     (latency,) = place.do(lambda c: c.execute(text("SELECT document FROM latency")).scalars().all())
     assert not any({"seats", "kernel_errors"} & json.loads(zlib.decompress(raw)).keys() for raw in documents)
     assert not {"backfills_max", "recovering"} & json.loads(latency).keys()
-    place.migrate(schema.VERSION)
+    place.migrate(store_schema.VERSION)
     store = place.opened()
     assert store.readings(written.DEVICE) == written.READINGS
-    assert store.latency(3, written.NOON) == (written.LATENCIES[0],)
+    assert store.read_latency_summaries(3, written.NOON) == (written.LATENCIES[0],)
     store.close()
+
+
+def test_rows_of_before_are_of_the_cluster_to_which_the_store_is_bound(place: Place) -> None:
+    place.migrate(store_schema.VERSION)
+    store = place.opened()
+    written.fill(store)
+    store.close()
+    place.migrate(9)
+    bind = text("INSERT INTO notes (room, name, document) VALUES ('cluster', 'fsid', :fsid)")
+    place.do(lambda connection: connection.execute(bind, {"fsid": FSID.encode()}))
+    place.migrate(store_schema.VERSION)
+    store = place.opened()
+    assert store.get_cluster() == FSID
+    assert store.latency_hosts() == ("ceph-1",)
+    assert store.read_latency_summaries(3, written.NOON) == tuple(
+        replace(one, cluster=FSID) for one in written.LATENCIES
+    )
+    assert store.read_life_changes(osd=OsdId(5)) == (written.LIFE_CHANGE,)
+    assert store.drains() == (written.DRAIN,)
+    assert written.OSD_DOWN in store.read_cluster_events()
+    store.close()
+
+
+def test_on_the_way_down_from_version_10_only_the_own_cluster_is_left(place: Place) -> None:
+    """Version 9 would take osd.3 of another cluster for osd.3 of its own."""
+    place.migrate(store_schema.VERSION)
+    store = place.opened()
+    store.bind_cluster(FSID)
+    written.fill(store)
+    other = ClusterId("11111111-1111-4111-8111-111111111111")
+    store.add_latency(
+        LatencyWindows.from_summaries([replace(written.LATENCIES[0], cluster=other, operations=1)])
+    )
+    store.close()
+    place.migrate(9)
+    kept = place.do(lambda c: c.execute(text("SELECT count(*) FROM host_latency")).scalar_one())
+    assert kept == len(written.LATENCIES)
+    place.migrate(store_schema.VERSION)
+    store = place.opened()
+    assert store.read_latency_summaries(3, written.NOON, other) == ()
+    assert len(store.read_latency_summaries(3, written.NOON)) == len(written.LATENCIES)
+    store.close()
+
+
+def test_on_the_way_down_from_version_11_documents_lose_their_dictionary(place: Place) -> None:
+    """Version 10 knows no dictionary."""
+    place.migrate(store_schema.VERSION)
+    store = place.opened()
+    written.fill(store)
+    store.close()
+    place.migrate(10)
+    for table in ("readings", "latest_readings", "outlooks", "latest_outlooks"):
+        rows = place.do(
+            lambda c, table=table: c.execute(text(f"SELECT document FROM {table}")).scalars().all()
+        )
+        assert rows
+        assert {zstandard.get_frame_parameters(row).dict_id for row in rows} == {documents.NO_DICTIONARY}
+
+
+def test_an_upgrade_to_version_11_leaves_the_rows_as_they_are_and_reads_them(tmp_path: Path) -> None:
+    path = _old_file(tmp_path, 10)
+    question = "SELECT document FROM outlooks ORDER BY as_of"
+    with closing(sqlite3.connect(path)) as connection:
+        before = connection.execute(question).fetchall()
+    store = SqliteStore(path)
+    assert store.outlooks(written.DEVICE) == written.OUTLOOKS, "with their curves, as they were written"
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(question).fetchall() == before
 
 
 def test_latencies_come_together_by_host_and_apart_again(
@@ -224,23 +295,23 @@ def test_latencies_come_together_by_host_and_apart_again(
 ) -> None:
     """Pages that end within a host's windows; an OSD that moved, one merged, one that came late beside it."""
     monkeypatch.setattr(rewriting, "_PAGE", 7)
-    place.migrate(schema.VERSION)
+    place.migrate(store_schema.VERSION)
     told = [
         replace(written.LATENCIES[n % 3], osd=OsdId(osd), host=HostName(f"ceph-{osd % 2 if osd else n}"))
         for osd in range(5)
         for n in range(3)
     ]
     store = place.opened()
-    store.add_latency(Windows.of(told))
-    store.coarsen(written.NOON + timedelta(minutes=1))
-    store.add_latency(Windows.of(told[:5]))
-    before = {osd: store.latency(osd, written.NOON) for osd in range(5)}
+    store.add_latency(LatencyWindows.from_summaries(told))
+    store.merge_old_latencies(written.NOON + timedelta(minutes=1))
+    store.add_latency(LatencyWindows.from_summaries(told[:5]))
+    before = {osd: store.read_latency_summaries(osd, written.NOON) for osd in range(5)}
     store.close()
     for _ in range(2):
         place.migrate(4)
-        place.migrate(schema.VERSION)
+        place.migrate(store_schema.VERSION)
     store = place.opened()
-    assert {osd: store.latency(osd, written.NOON) for osd in range(5)} == before
+    assert {osd: store.read_latency_summaries(osd, written.NOON) for osd in range(5)} == before
     assert store.latency_hosts() == ("ceph-0", "ceph-1", "ceph-2")
     store.close()
 
@@ -259,10 +330,12 @@ def test_many_pages_of_latencies_are_all_packed(
     ]  # fmt: skip
     fill = text("INSERT INTO latency VALUES (:osd, :start, :document)")
     place.do(lambda connection: connection.execute(fill, rows))
-    place.migrate(schema.VERSION)
+    place.migrate(store_schema.VERSION)
     store = place.opened()
     for osd in range(7):
-        assert [one.operations for one in store.latency(osd, schema.instant(0))] == list(range(1500))
+        assert [
+            one.operations for one in store.read_latency_summaries(osd, store_schema.from_microseconds(0))
+        ] == list(range(1500))
     store.close()
 
 
@@ -271,14 +344,15 @@ def test_a_database_is_brought_up_by_the_command_only(server: Server) -> None:
     url = server.url(server.database())
     with pytest.raises(StoreOutdated, match=r"has no tables yet .*predrain store migrate"):
         PostgresStore(url)
-    assert version(url) == 0
-    assert migrated(url, 2) == (0, 2)
+    assert read_postgres_version(url) == 0
+    assert migrate_postgres_store(url, 2) == (0, 2)
     with pytest.raises(
-        StoreOutdated, match=rf"has version 2 .*works with version {schema.VERSION}: .*predrain store migrate"
+        StoreOutdated,
+        match=rf"has version 2 .*works with version {store_schema.VERSION}: .*predrain store migrate",
     ):
         PostgresStore(url)
-    assert migrated(url) == (2, schema.VERSION)
-    assert migrated(url) == (schema.VERSION, schema.VERSION)
+    assert migrate_postgres_store(url) == (2, store_schema.VERSION)
+    assert migrate_postgres_store(url) == (store_schema.VERSION, store_schema.VERSION)
     PostgresStore(url).close()
 
 
@@ -286,12 +360,12 @@ def test_a_database_is_brought_up_by_the_command_only(server: Server) -> None:
 def test_a_database_of_a_newer_predrain_is_left_alone(server: Server) -> None:
     name = server.database()
     url = server.url(name)
-    migrated(url)
-    newer = schema.VERSION + 1
+    migrate_postgres_store(url)
+    newer = store_schema.VERSION + 1
     server.run(f"UPDATE alembic_version SET version_num = '{newer:04}'", name)
-    for attempt in (lambda: PostgresStore(url), lambda: migrated(url)):
+    for attempt in (lambda: PostgresStore(url), lambda: migrate_postgres_store(url)):
         with pytest.raises(
-            StoreUnreadable, match=f"has version {newer} and this predrain knows {schema.VERSION}: "
+            StoreUnreadable, match=f"has version {newer} and this predrain knows {store_schema.VERSION}: "
         ):
             attempt()
-    assert version(url) == newer
+    assert read_postgres_version(url) == newer

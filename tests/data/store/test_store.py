@@ -1,4 +1,4 @@
-"""What a store promises (data.store.port): in a file, in memory, in a real PostgreSQL."""
+"""What a store promises (data.store.store_port): in a file, in memory, in a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 
 from predrain.data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
-from predrain.data.reading import Counters, Identity, LatencySummary, Protocol, Reading, Smart, Unreadable
+from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.refusal import Refusal
-from predrain.data.store.port import Checkpoint, Store
-from predrain.data.store.sqlite import SqliteStore
-from predrain.data.windows import Windows
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Checkpoint, Store
 from tests.settings_by_text import by_setting
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -39,10 +39,15 @@ def _outlook(device: str, as_of: datetime, status: Status = Status.GOOD) -> Outl
     )
 
 
+def _without_curve(outlook: Outlook) -> Outlook:
+    """The outlook as its device's history has it."""
+    return replace(outlook, survival=None)
+
+
 DRAIN = Drain(
     "d-1", DeviceId("a"), (OsdId(3),), DrainState.PROPOSED, Intent.REPLACE, "controller", "bad", NOON, NOON,
     plan=Plan(Mechanic.UPMAP_WALK, "default", 41, (Move(PgId("3.1f"), OsdId(3), OsdId(4), 10**12),),
-              OsdId(4), 0.61, 0.4, 3.5, "network"),
+              OsdId(4), 0.61, 0.4, 3.5),
     progress=Progress(1, 0, 10**12, 0), saved=by_setting({"osd.3/reweight": "1.0"}), held_by=("osd.4 is nearly full",),
 )  # fmt: skip
 
@@ -119,7 +124,7 @@ def test_the_newest_outlooks_can_be_asked_of_some_devices_only(store: Store) -> 
 def test_of_two_outlooks_with_one_key_in_one_save_the_last_stays(store: Store) -> None:
     first, last = _outlook("a", NOON), _outlook("a", NOON, Status.BAD)
     store.save_outlooks([first, last])
-    assert store.outlooks(DeviceId("a")) == (last,)
+    assert store.outlooks(DeviceId("a")) == (_without_curve(last),)
     assert store.latest_outlooks() == {"a": last}
 
 
@@ -151,11 +156,13 @@ def test_latency_is_kept_by_osd_and_window(store: Store) -> None:
         LatencySummary(OsdId(3), HostName("h"), NOON + timedelta(seconds=15 * i), 15.0, 9, read_ms_p50=1.5)
         for i in range(4)
     ]
-    store.add_latency(Windows.of([*windows[2:], *windows[:3], replace(windows[0], osd=OsdId(4))]))
-    store.add_latency(Windows.of([replace(windows[0], operations=1)]))
-    assert store.latency(3, NOON) == tuple(windows)
-    assert store.latency(3, NOON + timedelta(seconds=20)) == tuple(windows[2:])
-    assert store.latency(5, NOON) == ()
+    store.add_latency(
+        LatencyWindows.from_summaries([*windows[2:], *windows[:3], replace(windows[0], osd=OsdId(4))])
+    )
+    store.add_latency(LatencyWindows.from_summaries([replace(windows[0], operations=1)]))
+    assert store.read_latency_summaries(3, NOON) == tuple(windows)
+    assert store.read_latency_summaries(3, NOON + timedelta(seconds=20)) == tuple(windows[2:])
+    assert store.read_latency_summaries(5, NOON) == ()
     assert store.has_latency()
 
 
@@ -167,26 +174,30 @@ def _window(osd: int, minute: int = 0, host: str = "h", **changes: Any) -> Laten
 def test_osds_that_come_later_join_those_of_their_host_whose_windows_began_at_once(store: Store) -> None:
     first, other = [_window(1), _window(2)], [_window(2, operations=1), _window(3), _window(1, 1)]
     for told in (first, other, other, first):
-        store.add_latency(Windows.of(told))
-    assert store.host_latency(HostName("h"), NOON) == Windows.of([*first, *other[1:]])
-    assert [store.latency(osd, NOON) for osd in (2, 3)] == [(first[1],), (other[1],)]
+        store.add_latency(LatencyWindows.from_summaries(told))
+    assert store.host_latency(HostName("h"), NOON) == LatencyWindows.from_summaries([*first, *other[1:]])
+    assert [store.read_latency_summaries(osd, NOON) for osd in (2, 3)] == [(first[1],), (other[1],)]
 
 
 def test_windows_that_come_twice_in_one_save_are_kept_once(store: Store) -> None:
-    (once,) = Windows.of([_window(1), _window(2)])
-    (again,) = Windows.of([_window(2, operations=1), _window(3)])
+    (once,) = LatencyWindows.from_summaries([_window(1), _window(2)])
+    (again,) = LatencyWindows.from_summaries([_window(2, operations=1), _window(3)])
     store.add_latency([once, once, again])
-    assert store.host_latency(HostName("h"), NOON) == Windows.of([_window(1), _window(2), _window(3)])
+    assert store.host_latency(HostName("h"), NOON) == LatencyWindows.from_summaries(
+        [_window(1), _window(2), _window(3)]
+    )
 
 
 def test_an_osd_that_moved_has_one_history_and_each_host_its_own(store: Store) -> None:
     before, after = [_window(1, n, "a") for n in range(3)], [_window(1, n, "b") for n in range(3, 5)]
-    store.add_latency(Windows.of([*after, _window(2, 3, "b")]))
-    store.add_latency(Windows.of(before))
-    assert store.latency(1, NOON) == (*before, *after)
-    assert store.latency(2, NOON) == (_window(2, 3, "b"),)
+    store.add_latency(LatencyWindows.from_summaries([*after, _window(2, 3, "b")]))
+    store.add_latency(LatencyWindows.from_summaries(before))
+    assert store.read_latency_summaries(1, NOON) == (*before, *after)
+    assert store.read_latency_summaries(2, NOON) == (_window(2, 3, "b"),)
     assert store.latency_hosts() == ("a", "b")
-    assert store.host_latency(HostName("a"), NOON + timedelta(minutes=1)) == Windows.of(before[1:])
+    assert store.host_latency(HostName("a"), NOON + timedelta(minutes=1)) == LatencyWindows.from_summaries(
+        before[1:]
+    )
     assert store.host_latency(HostName("c"), NOON) == ()
 
 
@@ -196,12 +207,14 @@ def test_writers_that_tell_of_one_host_at_once_lose_no_osd(opened: Callable[[], 
     def tell(number: int) -> None:
         for minute in range(5):
             told = [_window(osd, minute) for osd in (number, number + 4, 9)]
-            stores[number].add_latency(Windows.of(told))
+            stores[number].add_latency(LatencyWindows.from_summaries(told))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(tell, range(4)))
     for osd in (*range(8), 9):
-        assert stores[0].latency(osd, NOON) == tuple(_window(osd, minute) for minute in range(5))
+        assert stores[0].read_latency_summaries(osd, NOON) == tuple(
+            _window(osd, minute) for minute in range(5)
+        )
 
 
 def test_the_latest_outlook_is_the_one_with_the_latest_date(store: Store) -> None:
@@ -209,15 +222,24 @@ def test_the_latest_outlook_is_the_one_with_the_latest_date(store: Store) -> Non
     store.save_outlooks([late])
     store.save_outlooks([early])
     assert store.latest_outlooks() == {"a": late}
-    assert store.outlooks(DeviceId("a")) == (early, late)
-    assert store.outlooks(DeviceId("a"), NOON + HOUR) == (late,)
+    assert store.outlooks(DeviceId("a")) == (_without_curve(early), _without_curve(late))
+    assert store.outlooks(DeviceId("a"), NOON + HOUR) == (_without_curve(late),)
+
+
+def test_only_the_newest_outlook_of_a_device_keeps_its_curve(store: Store) -> None:
+    early, late = _outlook("a", NOON), _outlook("a", NOON + HOUR)
+    store.save_outlooks([early])
+    assert store.latest_outlooks() == {"a": early}
+    store.save_outlooks([late])
+    assert store.latest_outlooks() == {"a": late}
+    assert [one.survival for one in store.outlooks(DeviceId("a"))] == [None, None]
 
 
 def test_an_outlook_that_was_computed_anew_replaces_the_one_of_that_instant(store: Store) -> None:
     store.save_outlooks([_outlook("a", NOON)])
     anew = _outlook("a", NOON, Status.WARNING)
     store.save_outlooks([anew])
-    assert store.outlooks(DeviceId("a")) == (anew,)
+    assert store.outlooks(DeviceId("a")) == (_without_curve(anew),)
     assert store.latest_outlooks() == {"a": anew}
 
 
@@ -244,22 +266,22 @@ def test_the_journal_keeps_its_order_and_gives_the_newest_lines(store: Store) ->
 
 
 def test_outcomes_are_kept_once_and_told_oldest_first(store: Store) -> None:
-    failed = Outcome(DeviceId("a"), NOON + HOUR, Fate.FAILED, "operator", "clicking")
-    suspected = Outcome(DeviceId("a"), NOON, Fate.SUSPECTED, "rule:gone")
-    cleared = replace(failed, fate=Fate.CLEARED)
+    failed = Outcome(DeviceId("a"), NOON + HOUR, DriveFate.FAILED, "operator", "clicking")
+    suspected = Outcome(DeviceId("a"), NOON, DriveFate.SUSPECTED, "rule:gone")
+    cleared = replace(failed, fate=DriveFate.CLEARED)
     for outcome in (failed, suspected, failed, cleared):
         store.add_outcome(outcome)
     assert store.outcomes() == (suspected, failed, cleared)
 
 
 def test_a_note_is_kept_by_room_and_name_until_it_is_forgotten(store: Store) -> None:
-    assert store.notes("silences") == {}
-    store.note("silences", {"b": b"1", "a": b"2"})
-    store.note("silences", {"a": b"3", "b": None, "never": None})
-    store.note("told:mail", {"a": b"4"})
-    assert store.notes("silences") == {"a": b"3"}
-    assert store.notes("told:mail") == {"a": b"4"}
-    store.note("silences", {})
+    assert store.read_notes("silences") == {}
+    store.write_notes("silences", {"b": b"1", "a": b"2"})
+    store.write_notes("silences", {"a": b"3", "b": None, "never": None})
+    store.write_notes("told:mail", {"a": b"4"})
+    assert store.read_notes("silences") == {"a": b"3"}
+    assert store.read_notes("told:mail") == {"a": b"4"}
+    store.write_notes("silences", {})
 
 
 def test_a_halt_stands_until_it_is_lifted(store: Store) -> None:
@@ -302,17 +324,17 @@ def test_pruning_drops_old_history_and_keeps_what_is_latest_and_what_was_done(st
     store.add_readings([old, new, lone])
     store.save_outlooks([_outlook("a", NOON), _outlook("a", NOON + HOUR)])
     window = LatencySummary(OsdId(3), HostName("h"), NOON, 15.0, 9)
-    store.add_latency(Windows.of([window, replace(window, window_start=NOON + HOUR)]))
+    store.add_latency(LatencyWindows.from_summaries([window, replace(window, window_start=NOON + HOUR)]))
     store.save_drain(DRAIN)
     line = JournalEntry("d-1", NOON - HOUR, "seen", "decided")
     store.add_journal([line])
     assert store.prune(history=NOON + HOUR) == 4, "two readings, an outlook, an event of the drain"
     assert store.readings(DeviceId("a")) == (new,)
-    assert store.outlooks(DeviceId("a")) == (_outlook("a", NOON + HOUR),)
+    assert store.outlooks(DeviceId("a")) == (_without_curve(_outlook("a", NOON + HOUR)),)
     assert store.latest_readings() == {"a": new, "b": lone}
-    assert len(store.latency(3, NOON)) == 2
+    assert len(store.read_latency_summaries(3, NOON)) == 2
     assert store.prune(latency=NOON + HOUR) == 1
-    assert [summary.window_start for summary in store.latency(3, NOON)] == [NOON + HOUR]
+    assert [summary.window_start for summary in store.read_latency_summaries(3, NOON)] == [NOON + HOUR]
     assert (store.drain("d-1"), store.journal()) == (DRAIN, (line,))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from predrain.data.drain import DrainState
-from predrain.data.store.port import RevisionConflict, Store
+from predrain.data.store.store_port import RevisionConflict, Store
 from tests.data.store.test_store import DRAIN, HOUR, NOON
 
 

@@ -9,9 +9,9 @@ from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_out
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import GRID_DAYS, Outlook, Reason, Status
-from predrain.data.store.port import Store
+from predrain.data.store.store_port import Store
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -132,14 +132,14 @@ def test_changes_are_found_by_the_slot_in_which_their_disk_stood(store: Store) -
 
 
 def test_old_outcomes_are_dropped_but_the_newest_of_each_disk_fate_and_source(store: Store) -> None:
-    def said(device: str, hour: int, fate: Fate, source: str = "ada") -> Outcome:
+    def said(device: str, hour: int, fate: DriveFate, source: str = "ada") -> Outcome:
         return Outcome(DeviceId(device), NOON + hour * HOUR, fate, source, f"{hour}")
 
     kept = (
-        said("A", 1, Fate.CLEARED), said("A", 2, Fate.SUSPECTED, "rule"), said("B", 3, Fate.FAILED),
-        said("A", 4, Fate.FAILED), said("A", 9, Fate.SUSPECTED), said("A", 10, Fate.SUSPECTED),
+        said("A", 1, DriveFate.CLEARED), said("A", 2, DriveFate.SUSPECTED, "rule"), said("B", 3, DriveFate.FAILED),
+        said("A", 4, DriveFate.FAILED), said("A", 9, DriveFate.SUSPECTED), said("A", 10, DriveFate.SUSPECTED),
     )  # fmt: skip
-    for one in (said("A", 0, Fate.FAILED), said("B", 0, Fate.FAILED), *kept):
+    for one in (said("A", 0, DriveFate.FAILED), said("B", 0, DriveFate.FAILED), *kept):
         store.add_outcome(one)
     assert store.prune(history=NOON + 5 * HOUR) == 2
     assert store.outcomes() == kept

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from predrain.data.drain import DrainState
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,10 +25,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.refusal import Refusal
-from predrain.data.store.port import RevisionConflict
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.store_port import RevisionConflict
+from predrain.data.store.sqlite_store import SqliteStore
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DRAIN = Drain("d-1", None, (3,), DrainState.DRAINING, Intent.REPLACE, "me", "why", NOON, NOON)
 path = Path(sys.argv[1])

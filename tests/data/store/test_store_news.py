@@ -15,8 +15,8 @@ from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading
-from predrain.data.store.port import News, Store
-from predrain.data.store.postgres import PostgresStore
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.data.store.store_port import Store, StoreChanges
 from tests.data.store import written
 from tests.system.postgres.server import Server
 
@@ -24,18 +24,18 @@ FIRST, SECOND = written.OUTLOOKS
 NOTHING = ((), (), (), ())
 
 
-def told(news: News) -> tuple[object, ...]:
+def told(news: StoreChanges) -> tuple[object, ...]:
     return (news.readings, news.outlooks, news.drains, news.outcomes)
 
 
-def newest(news: News) -> dict[DeviceId, Reading]:
+def newest(news: StoreChanges) -> dict[DeviceId, Reading]:
     return {reading.device: reading for reading in news.readings}
 
 
 def test_a_first_look_tells_the_newest_of_everything(store: Store) -> None:
-    assert told(store.news()) == NOTHING
+    assert told(store.read_changes()) == NOTHING
     written.fill(store)
-    news = store.news()
+    news = store.read_changes()
     assert newest(news) == {written.DEVICE: written.READINGS[-1], written.SILENT: written.NO_ANSWER}
     assert told(news)[1:] == ((SECOND,), (written.DRAIN,), (written.OUTCOME,))
 
@@ -43,56 +43,56 @@ def test_a_first_look_tells_the_newest_of_everything(store: Store) -> None:
 @pytest.mark.slow
 def test_with_nothing_new_nothing_is_told(store: Store) -> None:
     written.fill(store)
-    mark = store.news().mark
+    mark = store.read_changes().mark
     for _ in range(3):
-        news = store.news(mark)
+        news = store.read_changes(mark)
         assert told(news) == NOTHING
         mark = news.mark
     written.fill(store)  # once more what is there: only outlooks may be another score, and are told again
-    assert told(store.news(mark)) == ((), (SECOND,), (), ())
+    assert told(store.read_changes(mark)) == ((), (SECOND,), (), ())
 
 
 def test_what_another_process_wrote_is_told_once(opened: Callable[[], Store]) -> None:
     mine, other = opened(), opened()
-    mark = mine.news().mark
+    mark = mine.read_changes().mark
     other.add_readings(written.READINGS)
-    news = mine.news(mark)
+    news = mine.read_changes(mark)
     assert told(news) == ((written.READINGS[-1],), (), (), ())
     other.save_outlooks([FIRST])
     other.add_outcome(written.OUTCOME)
     other.save_drain(written.DRAIN)
-    news = mine.news(news.mark)
+    news = mine.read_changes(news.mark)
     assert told(news) == ((), (FIRST,), (written.DRAIN,), (written.OUTCOME,))
     other.save_drain(replace(written.DRAIN, state=DrainState.PAUSED, revision=written.DRAIN.revision + 1))
-    news = mine.news(news.mark)
+    news = mine.read_changes(news.mark)
     assert [drain.state for drain in news.drains] == [DrainState.PAUSED]
-    assert told(mine.news(news.mark)) == NOTHING
+    assert told(mine.read_changes(news.mark)) == NOTHING
 
 
 def test_a_new_score_of_the_same_instant_is_told(store: Store) -> None:
     store.save_outlooks([FIRST])
-    mark = store.news().mark
+    mark = store.read_changes().mark
     again = replace(FIRST, status=Status.BAD)
     store.save_outlooks([again])
-    assert store.news(mark).outlooks == (again,)
+    assert store.read_changes(mark).outlooks == (again,)
 
 
 def test_what_comes_late_is_not_the_newest_and_is_not_told(store: Store) -> None:
     store.add_readings(written.READINGS[1:])
     store.save_outlooks([SECOND])
-    mark = store.news().mark
+    mark = store.read_changes().mark
     store.add_readings(written.READINGS[:1])
     store.save_outlooks([FIRST])
-    assert told(store.news(mark)) == NOTHING
+    assert told(store.read_changes(mark)) == NOTHING
 
 
 def test_an_older_copy_of_the_store_in_place_of_the_newer_is_told_whole(store: Store) -> None:
     written.fill(store)
     ahead = {":": "9000000000:9000000000:", "": "9000000000"}
-    mark = store.news().mark
-    news = store.news(ahead[":" if ":" in mark else ""])
+    mark = store.read_changes().mark
+    news = store.read_changes(ahead[":" if ":" in mark else ""])
     assert newest(news) == {written.DEVICE: written.READINGS[-1], written.SILENT: written.NO_ANSWER}
-    assert told(store.news(news.mark)) == NOTHING
+    assert told(store.read_changes(news.mark)) == NOTHING
 
 
 @pytest.mark.system
@@ -100,19 +100,19 @@ def test_a_transaction_that_began_earlier_and_commits_later_is_told(url: str) ->
     """A counter would have passed it by: the later number is committed and seen first."""
     store = PostgresStore(url)
     store.save_outlooks([FIRST, replace(FIRST, device=DeviceId("other"))])
-    mark = store.news().mark
+    mark = store.read_changes().mark
     with closing(psycopg.connect(url)) as slow:
         slow.execute(
             "UPDATE latest_outlooks SET written = pg_current_xact_id()::text::bigint WHERE device = 'other'"
         )
         store.save_outlooks([SECOND])
-        news = store.news(mark)
+        news = store.read_changes(mark)
         assert news.outlooks == (SECOND,)
-        assert told(store.news(news.mark)) == NOTHING
+        assert told(store.read_changes(news.mark)) == NOTHING
         slow.commit()
-    news = store.news(news.mark)
+    news = store.read_changes(news.mark)
     assert [one.device for one in news.outlooks] == ["other"]
-    assert told(store.news(news.mark)) == NOTHING
+    assert told(store.read_changes(news.mark)) == NOTHING
     store.close()
 
 
@@ -122,9 +122,9 @@ def test_numbers_of_another_server_are_not_told_for_ever(server: Server, url: st
     store = PostgresStore(url)
     written.fill(store)
     server.run("UPDATE latest_readings SET written = 9000000000", url.rsplit("/", 1)[1])
-    news = store.news()
+    news = store.read_changes()
     assert len(news.readings) == 2
-    assert told(store.news(news.mark)) == NOTHING
+    assert told(store.read_changes(news.mark)) == NOTHING
     store.close()
 
 
@@ -149,7 +149,7 @@ def test_who_follows_writers_that_cross_each_other_ends_with_what_is_stored(url:
     while not done.is_set():
         if not any(writer.is_alive() for writer in writers):
             done.set()  # and one last look
-        news = store.news(mark)
+        news = store.read_changes(mark)
         seen.update({one.device: one for one in news.outlooks})
         mark, looks = news.mark, looks + 1
     assert looks > 3

@@ -8,21 +8,12 @@ from datetime import UTC, datetime, timedelta
 from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_drain, tell_outlook
 from predrain.data.drain import Drain, DrainState, Intent, JournalEntry, Mechanic, Move, Plan, Progress
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
-from predrain.data.reading import (
-    Attribute,
-    Counters,
-    Identity,
-    LatencySummary,
-    Protocol,
-    Reading,
-    Smart,
-    Unreadable,
-)
-from predrain.data.store.port import AUDIT, Checkpoint, Store
-from predrain.data.windows import Windows
+from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
+from predrain.data.store.store_port import AUDIT, Checkpoint, Store
 from tests.settings_by_text import by_setting
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -54,6 +45,8 @@ OUTLOOKS = tuple(
     )
     for n, status in enumerate((Status.WARNING, Status.BAD))
 )  # fmt: skip
+BARE_OUTLOOKS = tuple(replace(one, survival=None) for one in OUTLOOKS)
+"""The outlooks as their history has them: only a device's newest one keeps its curve, apart from older histories."""
 LATENCIES = tuple(
     LatencySummary(
         OsdId(3),
@@ -69,11 +62,11 @@ LATENCIES = tuple(
 DRAIN = Drain(
     "d-1", DEVICE, (OsdId(3),), DrainState.DRAINING, Intent.REPLACE, "controller", "bad", NOON, NOON,
     plan=Plan(Mechanic.UPMAP_WALK, "default", 41, (Move(PgId("3.1f"), OsdId(3), OsdId(4), 10**12),),
-              OsdId(4), 0.61, 0.4, 3.5, "network"),
+              OsdId(4), 0.61, 0.4, 3.5),
     progress=Progress(1, 0, 10**12, 0), saved=by_setting({"osd.3/reweight": "1.0"}), revision=4,
 )  # fmt: skip
 JOURNAL = tuple(JournalEntry("d-1", NOON, f"line {n}", "step", "set", n) for n in range(3))
-OUTCOME = Outcome(SILENT, NOON + HOUR, Fate.FAILED, "operator", "clicking")
+OUTCOME = Outcome(SILENT, NOON + HOUR, DriveFate.FAILED, "operator", "clicking")
 LIFE_CHANGE = LifeChange(
     SILENT, NOON + HOUR, LifeState.FAILED, LifeSource.PERSON, LifeEvidence.STATEMENT, "operator",
     host=HostName("ceph-1"), osds=(OsdId(5),),
@@ -95,7 +88,7 @@ def fill(store: Store) -> None:
     """Put all of it into a store."""
     store.add_readings([*READINGS, NO_ANSWER])
     store.save_checkpoints([CHECKPOINT])
-    store.add_latency(Windows.of(LATENCIES))
+    store.add_latency(LatencyWindows.from_summaries(LATENCIES))
     store.save_outlooks(OUTLOOKS)
     store.save_drain(DRAIN)
     store.add_journal(JOURNAL)
@@ -118,8 +111,8 @@ def assert_whole(
     assert store.readings(SILENT) == (NO_ANSWER,)
     assert store.latest_readings() == {DEVICE: READINGS[-1], SILENT: NO_ANSWER}
     assert store.checkpoints([DEVICE]).get(DEVICE) == (CHECKPOINT if checkpoint else None)
-    assert store.latency(3, NOON) == LATENCIES
-    assert store.outlooks(DEVICE) == OUTLOOKS
+    assert store.read_latency_summaries(3, NOON) == LATENCIES
+    assert [replace(one, survival=None) for one in store.outlooks(DEVICE)] == [*BARE_OUTLOOKS]
     assert store.latest_outlooks() == {DEVICE: OUTLOOKS[-1]}
     assert store.drains() == (DRAIN,)
     # A migration by command stands in the audit.

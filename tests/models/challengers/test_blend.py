@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.models.challengers.blend import Blend, blended
-from predrain.models.landmarks import Landmarks
+from predrain.models.forecast.landmarks import Landmarks
+from predrain.models.lab.challengers.blend import Blend, fit_blend
 
 COUNT = 4000
 
@@ -37,7 +37,7 @@ def test_a_member_that_says_nothing_gets_next_to_no_weight() -> None:
     odds = rng.normal(-2, 1.5, COUNT)
     died = rng.random(COUNT) < 1 / (1 + np.exp(-odds))
     right, noise = horizons(odds), horizons(rng.normal(-2, 1.5, COUNT))
-    blend = blended([right, noise], landmarks(died))
+    blend = fit_blend([right, noise], landmarks(died))
     assert blend.weights[0] > 0.8
     assert blend.weights[1] < 0.1
 
@@ -47,7 +47,7 @@ def test_two_members_that_each_know_half_beat_either() -> None:
     halves = rng.normal(0, 1.5, (2, COUNT))
     died = rng.random(COUNT) < 1 / (1 + np.exp(2 - halves.sum(axis=0)))
     members = [horizons(half - 2) for half in halves]
-    p = blended(members, landmarks(died))(members)[:, 2]
+    p = fit_blend(members, landmarks(died))(members)[:, 2]
 
     def log_loss(q: np.ndarray) -> float:
         return float(-np.mean(np.where(died, np.log(q), np.log1p(-q))))
@@ -59,7 +59,7 @@ def test_a_member_that_is_wrong_is_left_out_and_not_turned_round() -> None:
     rng = np.random.default_rng(8)
     odds = rng.normal(-2, 1.5, COUNT)
     died = rng.random(COUNT) < 1 / (1 + np.exp(-odds))
-    assert blended([horizons(odds), horizons(-4 - odds)], landmarks(died)).weights[1] == 0.0
+    assert fit_blend([horizons(odds), horizons(-4 - odds)], landmarks(died)).weights[1] == 0.0
 
 
 @given(

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 from predrain.data.history import EPOCH
-from predrain.models.challengers import NAMES, UnknownChallenger, challenger_scores, members_of
-from predrain.models.challengers.sequence import NoNeuralNetworks
-from predrain.models.train import TooLittleHistory
+from predrain.models.forecast.training import TooLittleHistory
+from predrain.models.lab.challengers import NAMES, UnknownChallenger, challenger_scores, members_of
+from predrain.models.lab.challengers.sequence_model import NoNeuralNetworks
 from tests.models.challengers.planted import LANDMARKS, UNTIL, Fleet, fleet, history_of, stored
 
 QUICK = ("forest", "logistic_hazard")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.history import History
-from predrain.features.ledger import COUNTERS, ledger_of
-from predrain.models.challengers.film import AGO, CHANNELS, STEPS, films
+from predrain.features.drive_history_rows import COUNTERS, ledger_of
+from predrain.models.lab.challengers.drive_film import AGO, CHANNELS, STEPS, build_films
 
 DAY = 1000
 PENDING = 4 * COUNTERS.index(197)
@@ -27,7 +27,7 @@ def history(days: list[int], pending: list[float]) -> History:
 
 
 def film(days: list[int], pending: list[float], at: int = DAY) -> np.ndarray:
-    return films(ledger_of(history(days, pending)), np.array([0]), np.array([at]))[0]
+    return build_films(ledger_of(history(days, pending)), np.array([0]), np.array([at]))[0]
 
 
 def test_a_rise_stands_in_the_frame_of_its_day() -> None:

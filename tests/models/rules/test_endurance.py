@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
-from predrain.features.state import replay
-from predrain.models.rules import RuleVerdict, judge
-from predrain.models.rules.endurance import rated_life
+from predrain.features.drive_state import replay_readings
+from predrain.models.forecast.rules import RuleVerdict, judge_by_rules
+from predrain.models.forecast.rules.endurance import compute_beta_quantiles, rated_life
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -96,9 +96,9 @@ def worn(*used: int, every: int = 10) -> RuleVerdict:
         )
         for n, percent in enumerate(used)
     ]  # fmt: skip
-    state = replay(readings)
+    state = replay_readings(readings)
     assert state is not None
-    verdict = judge(state)
+    verdict = judge_by_rules(state)
     assert verdict is not None
     return verdict
 
@@ -126,3 +126,12 @@ def test_wear_without_a_slope_says_that_its_pace_is_not_known() -> None:
     said = worn(92)
     assert said.endurance is None
     assert said.reasons[0].sentence.endswith("how fast it goes is not known yet.")
+
+
+@pytest.mark.parametrize("a", [0.5, 1.5, 30.5, 99.5])
+@pytest.mark.parametrize("b", [2.5, 10.5, 98.5])
+def test_the_quantiles_of_a_beta_distribution_are_those_of_scipy(a: float, b: float) -> None:
+    from scipy.special import betaincinv
+
+    expected = [betaincinv(a, b, share) for share in (0.1, 0.5, 0.9)]
+    assert compute_beta_quantiles(a, b) == pytest.approx(expected, abs=1e-5)

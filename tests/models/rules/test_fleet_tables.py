@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.models.rules.fleet import TABLE, DriveKind
+from predrain.models.forecast.rules.fleet_levels import TABLE, DriveKind
 from tests.bench.fleet_tables import make_standings
 
 

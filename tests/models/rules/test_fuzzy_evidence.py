@@ -11,39 +11,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predrain.data.outlook import Advice, Reason, Status
-from predrain.models.rules import CODES
-from predrain.models.rules.evidence import BAD, SUPPORT, WARNING, Sign, score_of, status_of
-from predrain.models.rules.fleet import LEVELS, DriveKind, get_worst_limit
-from predrain.models.rules.ramps import RAMPS, Ramp
+from predrain.models.forecast.rules import CODES
+from predrain.models.forecast.rules.fleet_levels import LEVELS, DriveKind, get_worst_limit
+from predrain.models.forecast.rules.fuzzy_evidence import (
+    BAD,
+    SUPPORT,
+    WARNING,
+    DefectSign,
+    score_of,
+    status_of,
+)
+from predrain.models.forecast.rules.membership_functions import RAMPS, DegreeRamp
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 
 
-def sign(degree: float, cause: str) -> Sign:
-    return Sign("x", degree, cause, Reason("x", "X."), Advice.WATCH, "")
+def sign(degree: float, cause: str) -> DefectSign:
+    return DefectSign("x", degree, cause, Reason("x", "X."), Advice.WATCH, "")
 
 
 signs = st.lists(st.builds(sign, st.floats(0, 1), st.sampled_from("abcd")), max_size=6)
 
 
 @given(signs)
-def test_a_score_is_at_least_its_strongest_sign_and_at_most_one(found: list[Sign]) -> None:
+def test_a_score_is_at_least_its_strongest_sign_and_at_most_one(found: list[DefectSign]) -> None:
     assert max((one.degree for one in found), default=0.0) <= score_of(found) <= 1
 
 
 @given(signs, st.builds(sign, st.floats(0, 1), st.sampled_from("abcde")))
-def test_a_further_sign_never_lowers_the_score(found: list[Sign], more: Sign) -> None:
+def test_a_further_sign_never_lowers_the_score(found: list[DefectSign], more: DefectSign) -> None:
     assert score_of([*found, more]) >= score_of(found) - 1e-12
 
 
 @given(signs, st.floats(0, 1))
-def test_a_stronger_sign_never_lowers_the_score(found: list[Sign], degree: float) -> None:
+def test_a_stronger_sign_never_lowers_the_score(found: list[DefectSign], degree: float) -> None:
     stronger = [replace(one, degree=max(one.degree, degree)) for one in found]
     assert score_of(stronger) >= score_of(found) - 1e-12
 
 
 @given(signs)
-def test_the_order_of_signs_does_not_matter(found: list[Sign]) -> None:
+def test_the_order_of_signs_does_not_matter(found: list[DefectSign]) -> None:
     assert score_of(found) == pytest.approx(score_of(found[::-1]))
 
 
@@ -58,7 +65,7 @@ def test_old_wear_and_heat_together_warn_and_never_drain() -> None:
 
 
 @pytest.mark.parametrize("ramp", [*LEVELS.values(), RAMPS["uncorrected"]], ids=lambda ramp: ramp.measures)
-def test_no_level_by_itself_calls_a_drive_bad(ramp: Ramp) -> None:
+def test_no_level_by_itself_calls_a_drive_bad(ramp: DegreeRamp) -> None:
     assert ramp(2.0**31) < BAD
 
 
@@ -76,7 +83,7 @@ def test_io_errors_alone_never_call_a_drive_bad() -> None:
 
 
 @pytest.mark.parametrize("ramp", [*RAMPS.values(), *LEVELS.values()], ids=lambda ramp: ramp.measures)
-def test_a_ramp_passes_through_its_breakpoints_and_is_monotone(ramp: Ramp) -> None:
+def test_a_ramp_passes_through_its_breakpoints_and_is_monotone(ramp: DegreeRamp) -> None:
     assert [ramp(x) for x, _ in ramp.points] == pytest.approx([y for _, y in ramp.points])
     low, high = ramp.points[0][0], ramp.points[-1][0]
     along = [ramp(low + (high - low) * step / 500) for step in range(-50, 600)]
@@ -86,7 +93,7 @@ def test_a_ramp_passes_through_its_breakpoints_and_is_monotone(ramp: Ramp) -> No
 
 
 def test_a_logarithmic_ramp_says_nothing_of_a_count_below_its_first_breakpoint() -> None:
-    assert Ramp("x", ((10, 0.4), (100, 0.6)), "", logarithmic=True)(9) == 0
+    assert DegreeRamp("x", ((10, 0.4), (100, 0.6)), "", logarithmic=True)(9) == 0
 
 
 def test_the_reference_names_both_cut_offs_and_every_code() -> None:

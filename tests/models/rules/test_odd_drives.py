@@ -12,10 +12,10 @@ import pytest
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Advice, Status
 from predrain.data.reading import Reading
-from predrain.data.smart import decode
-from predrain.data.wire import accept
-from predrain.features.state import observe
-from predrain.models.rules import RuleVerdict, judge
+from predrain.data.smart import decode_smartctl_output
+from predrain.data.wire import accept_reading
+from predrain.features.drive_state import observe_reading
+from predrain.models.forecast.rules import RuleVerdict, judge_by_rules
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DRIVES: dict[str, dict[str, Any]] = {
@@ -26,8 +26,10 @@ DRIVES: dict[str, dict[str, Any]] = {
 
 def verdict(document: dict[str, Any]) -> RuleVerdict | None:
     """Decoded, accepted and judged as a live drive is."""
-    seen = decode(json.dumps(document).encode(), NOON).smart
-    return judge(observe(None, accept(Reading(DeviceId("D_1"), HostName("h"), NOON, NOON, seen), NOON)))
+    seen = decode_smartctl_output(json.dumps(document).encode(), NOON).smart
+    return judge_by_rules(
+        observe_reading(None, accept_reading(Reading(DeviceId("D_1"), HostName("h"), NOON, NOON, seen), NOON))
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Reading, Smart
-from predrain.data.smart import decode
-from predrain.data.smart.document import Undecodable
-from predrain.features.state import observe
-from predrain.models.bundle import Bundle
-from predrain.models.outlooks import outlooks
+from predrain.data.smart import decode_smartctl_output
+from predrain.data.smart.smartctl_document import Undecodable
+from predrain.features.drive_state import observe_reading
+from predrain.models.forecast.bundle import Bundle
+from predrain.models.forecast.outlooks import build_outlooks
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DRIVES = {
@@ -30,8 +30,8 @@ def bundle() -> Bundle:
 
 
 def judge_first_reading(bundle: Bundle, seen: Smart) -> Outlook:
-    state = observe(None, Reading(DeviceId("D_1"), HostName("h"), NOON, NOON, seen))
-    (outlook,) = outlooks(bundle, [state], NOON)
+    state = observe_reading(None, Reading(DeviceId("D_1"), HostName("h"), NOON, NOON, seen))
+    (outlook,) = build_outlooks(bundle, [state], NOON)
     return outlook
 
 
@@ -56,7 +56,7 @@ def judge_first_reading(bundle: Bundle, seen: Smart) -> Outlook:
 def test_a_real_drive_with_symptoms_is_judged_at_its_first_reading(
     bundle: Bundle, why: str, status: Status, codes: list[str]
 ) -> None:
-    outlook = judge_first_reading(bundle, decode(DRIVES[why], NOON).smart)
+    outlook = judge_first_reading(bundle, decode_smartctl_output(DRIVES[why], NOON).smart)
     assert (outlook.status, [reason.code for reason in outlook.reasons]) == (status, codes)
     assert outlook.advice not in (Advice.NOTHING, None)
 
@@ -69,7 +69,7 @@ def test_no_real_drive_that_says_it_is_failing_is_told_that_there_is_nothing_to_
     failing = 0
     for path in sorted((shared_data / "smartctl").glob("*/*.*")):
         try:
-            seen = decode(path.read_bytes(), NOON).smart
+            seen = decode_smartctl_output(path.read_bytes(), NOON).smart
         except Undecodable:
             continue
         counters, logs = seen.counters, seen.logs

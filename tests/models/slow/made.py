@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from predrain.models.slow.history import LatencyFiles, scores
+from predrain.models.slow.latency_history import LatencyFiles, score_latency_days
 
 DAY = 86_400
 BEGINNING = 1_767_225_600  # 2026-01-01
@@ -58,7 +58,9 @@ def scored(folder: Path, *frames: pd.DataFrame) -> pd.DataFrame:
 
 def of_files(*paths: Path, tell: Callable[[str], None] = lambda _: None) -> pd.DataFrame:
     """The same, of files that are there."""
-    return pd.concat([table.to_pandas() for table in scores(LatencyFiles(paths), tell)], ignore_index=True)
+    return pd.concat(
+        [table.to_pandas() for table in score_latency_days(LatencyFiles(paths), tell)], ignore_index=True
+    )
 
 
 def ever_slow(found: pd.DataFrame) -> set[tuple[int, int]]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.data.history.tables import UnreadableHistory
-from predrain.models.slow.history import LatencyFiles
-from predrain.models.slow.ratios import Roster, compared
+from predrain.data.history.history_tables import UnreadableHistory
+from predrain.models.slow.latency_history import LatencyFiles
+from predrain.models.slow.latency_ratios import ComparisonGroups, compute_period_ratios
 from tests.models.slow.made import BEGINNING, DAY, ever_slow, fleet, scored
 
 
@@ -213,7 +213,9 @@ def test_a_ratio_is_to_the_median_of_the_others(disks: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
     latency = np.exp(chance.normal(0, 1, disks * 3)).astype(np.float32)
     disk, bin_ = np.repeat(np.arange(disks), 3), np.tile(np.arange(3), disks)
-    found = compared(Roster.of(np.zeros(disks, dtype=np.int64)), disk, bin_, latency, None)
+    found = compute_period_ratios(
+        ComparisonGroups.from_groups(np.zeros(disks, dtype=np.int64)), disk, bin_, latency, None
+    )
     logs = np.log(latency.reshape(disks, 3))
     for one in range(disks):
         others = np.delete(logs, one, axis=0)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from predrain.data.ids import HostName, OsdId
-from predrain.data.reading import LatencySummary
-from predrain.data.slow import Slowness
-from predrain.data.windows import Windows
-from predrain.models.slow.live import LiveWatch
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
+from predrain.data.slow_osd import Slowness
+from predrain.models.slow.live_detector import LiveWatch
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 HOSTS, A_HOST = 5, 6
@@ -43,15 +42,15 @@ def watched(watch: LiveWatch, hours: int, slow: Mapping[int, float], start: date
     said = Slowness()
     for hour in range(hours):
         begin = start + timedelta(hours=hour)
-        watch.take(Windows.of(rows(1, slow, begin, seed=hour)), CLASSES)
-        said = watch.look(begin + timedelta(hours=1, minutes=6))
+        watch.add_windows(LatencyWindows.from_summaries(rows(1, slow, begin, seed=hour)), CLASSES)
+        said = watch.judge_elapsed_periods(begin + timedelta(hours=1, minutes=6))
     return said
 
 
 def test_nothing_is_known_before_the_first_hour_is_over() -> None:
     watch = LiveWatch()
-    watch.take(Windows.of(rows(0.5, {})), CLASSES)
-    said = watch.look(BEGINNING + timedelta(minutes=40))
+    watch.add_windows(LatencyWindows.from_summaries(rows(0.5, {})), CLASSES)
+    said = watch.judge_elapsed_periods(BEGINNING + timedelta(minutes=40))
     assert said == Slowness()
 
 
@@ -63,7 +62,7 @@ def test_an_osd_much_slower_than_its_peers_is_slow_after_three_hours() -> None:
     slow = said.osds[OsdId(7)]
     assert 1.7 < slow.ratio < 1.9
     assert slow.since == BEGINNING
-    assert slow.lasted == timedelta(hours=3)
+    assert slow.slow_duration == timedelta(hours=3)
     assert not slow.lasting
     assert "osd.7 answers 1." in slow.reason
     assert "5 peers on stor-1" in slow.reason
@@ -86,18 +85,20 @@ def test_it_is_slow_no_longer_once_it_has_been_well_for_three_hours() -> None:
     assert still.osds.keys() == {7}
     well = watched(watch, 1, {}, BEGINNING + timedelta(hours=6))
     assert well.osds == {}
-    assert well.well(OsdId(7), BEGINNING + timedelta(hours=7), timedelta(hours=3))
+    assert well.is_known_healthy(OsdId(7), BEGINNING + timedelta(hours=7), timedelta(hours=3))
 
 
 def test_an_osd_that_falls_silent_is_neither_well_nor_forgotten() -> None:
     watch = LiveWatch()
     watched(watch, 4, {7: 1.8})
     later = BEGINNING + timedelta(hours=4)
-    watch.take(Windows.of(row for row in rows(4, {}, later) if row.osd != 7), CLASSES)
-    said = watch.look(later + timedelta(hours=4, minutes=6))
+    watch.add_windows(
+        LatencyWindows.from_summaries(row for row in rows(4, {}, later) if row.osd != 7), CLASSES
+    )
+    said = watch.judge_elapsed_periods(later + timedelta(hours=4, minutes=6))
     assert 7 in said.osds
     assert 7 not in said.judged
-    assert not said.well(OsdId(7), later, timedelta(hours=3))
+    assert not said.is_known_healthy(OsdId(7), later, timedelta(hours=3))
 
 
 def test_a_slow_host_is_reported_and_its_disks_are_not() -> None:
@@ -114,8 +115,8 @@ def test_an_osd_that_comes_later_is_judged_as_well() -> None:
     for hour in range(5):
         begin = BEGINNING + timedelta(hours=hour)
         here = (row for row in rows(1, {7: 1.8}, begin, hour) if hour > 0 or row.osd != 7)
-        watch.take(Windows.of(here), CLASSES)
-        said = watch.look(begin + timedelta(hours=1, minutes=6))
+        watch.add_windows(LatencyWindows.from_summaries(here), CLASSES)
+        said = watch.judge_elapsed_periods(begin + timedelta(hours=1, minutes=6))
     assert said.osds.keys() == {7}
     assert said.osds[OsdId(7)].since == BEGINNING + timedelta(hours=1)
 
@@ -126,8 +127,11 @@ def test_taking_the_rows_again_after_a_start_gives_the_same_answer() -> None:
     first = watched(LiveWatch(), 75, slow)
     second = LiveWatch()
     for hour in range(75):
-        second.take(Windows.of(rows(1, slow, BEGINNING + timedelta(hours=hour), seed=hour)), CLASSES)
-    assert second.look(BEGINNING + timedelta(hours=75, minutes=6)) == first
+        second.add_windows(
+            LatencyWindows.from_summaries(rows(1, slow, BEGINNING + timedelta(hours=hour), seed=hour)),
+            CLASSES,
+        )
+    assert second.judge_elapsed_periods(BEGINNING + timedelta(hours=75, minutes=6)) == first
 
 
 def test_a_latency_that_only_some_osds_report_is_not_compared_with_another() -> None:
@@ -141,8 +145,8 @@ def test_a_latency_that_only_some_osds_report_is_not_compared_with_another() -> 
 
     watch = LiveWatch()
     for hour in range(4):
-        watch.take(Windows.of(mixed(hour)), CLASSES)
-    said = watch.look(BEGINNING + timedelta(hours=4, minutes=6))
+        watch.add_windows(LatencyWindows.from_summaries(mixed(hour)), CLASSES)
+    said = watch.judge_elapsed_periods(BEGINNING + timedelta(hours=4, minutes=6))
     assert said.osds == {}
 
 
@@ -150,7 +154,9 @@ def test_an_osd_that_the_cluster_has_no_more_is_nobodys_peer() -> None:
     watch = LiveWatch()
     classes = {osd: kind for osd, kind in CLASSES.items() if osd != 7}
     for hour in range(4):
-        watch.take(Windows.of(rows(1, {7: 1.8}, BEGINNING + timedelta(hours=hour), hour)), classes)
-    said = watch.look(BEGINNING + timedelta(hours=4, minutes=6))
+        watch.add_windows(
+            LatencyWindows.from_summaries(rows(1, {7: 1.8}, BEGINNING + timedelta(hours=hour), hour)), classes
+        )
+    said = watch.judge_elapsed_periods(BEGINNING + timedelta(hours=4, minutes=6))
     assert said.osds == {}
     assert said.judged == classes.keys()

@@ -16,11 +16,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.service.connections import bounded
-from predrain.service.http_server import Server, bind, url_of
+from predrain.service.config.access_table import AccessTable
+from predrain.service.config.settings import ServiceTable
+from predrain.service.http.connections import make_bounded_protocol
+from predrain.service.http.server import Server, bind_listening_socket, url_of
 from predrain.service.rest.admission import Admission
-from predrain.service.settings import ServiceTable
-from predrain.service.tables.access import AccessTable
 from tests.service.conftest import Place, Serve, Site, envelope, shut, smart_reading, with_service
 from tests.service.test_worker import work
 
@@ -84,19 +84,19 @@ def test_a_packed_body_is_refused_however_small(site: Site, packing: str) -> Non
 
 
 @contextmanager
-def impatient(house: Any, token: str, *, rest: float = 15, **bounds: Any) -> Iterator[httpx2.Client]:
+def impatient(application: Any, token: str, *, rest: float = 15, **bounds: Any) -> Iterator[httpx2.Client]:
     """A server whose patience ends while a test can wait for it."""
-    from predrain.service.tokens import Caller, Scope, Tokens
+    from predrain.service.access.tokens import Caller, Scope, Tokens
 
-    listener = bind(house.settings.service)
+    listener = bind_listening_socket(application.settings.service)
     up = threading.Event()
-    known = Tokens(()).adding(token, Caller("anna", frozenset({Scope.ADMIN})))
-    server = Server(house, known, listener, started=up.set)
-    server.config.http, server.config.timeout_keep_alive = bounded(**bounds), rest  # type: ignore[assignment]
+    known = Tokens(()).with_token(token, Caller("anna", frozenset({Scope.ADMIN})))
+    server = Server(application, known, listener, started=up.set)
+    server.config.http, server.config.timeout_keep_alive = make_bounded_protocol(**bounds), rest  # type: ignore[assignment]
     stop = server.serve_aside()
     try:
         assert up.wait(30)
-        with httpx2.Client(base_url=url_of(listener, house.settings.service), timeout=60) as client:
+        with httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=60) as client:
             yield client
     finally:
         stop()
@@ -108,9 +108,9 @@ def connect(client: httpx2.Client) -> socket.socket:
 
 
 @pytest.mark.slow
-def test_a_client_that_sends_its_head_byte_by_byte_is_left(house: Any) -> None:
+def test_a_client_that_sends_its_head_byte_by_byte_is_left(application: Any) -> None:
     with (
-        impatient(house, "t" * 40, head_seconds=0.5) as client,
+        impatient(application, "t" * 40, head_seconds=0.5) as client,
         connect(client) as silent,
         connect(client) as slow,
     ):
@@ -122,10 +122,10 @@ def test_a_client_that_sends_its_head_byte_by_byte_is_left(house: Any) -> None:
 
 @pytest.mark.slow
 def test_a_client_that_sends_its_body_byte_by_byte_is_told_and_left(
-    house: Any, monkeypatch: pytest.MonkeyPatch
+    application: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Admission, "body_seconds", 0.5)
-    with impatient(house, "t" * 40) as client:
+    with impatient(application, "t" * 40) as client:
         for path in (b"readings", b"halt"):
             with connect(client) as slow:
                 slow.sendall(
@@ -139,10 +139,10 @@ def test_a_client_that_sends_its_body_byte_by_byte_is_told_and_left(
 
 
 @pytest.mark.slow
-def test_a_client_that_does_not_read_its_answer_is_left(house: Any) -> None:
-    house.ingest([smart_reading(f"S{n}") for n in range(300)])
-    work(house)
-    with impatient(house, "t" * 40, stuck_seconds=0.5) as client:
+def test_a_client_that_does_not_read_its_answer_is_left(application: Any) -> None:
+    application.ingest([smart_reading(f"S{n}") for n in range(300)])
+    work(application)
+    with impatient(application, "t" * 40, stuck_seconds=0.5) as client:
         stuck = socket.socket()
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.settimeout(60)
@@ -160,8 +160,8 @@ def test_a_client_that_does_not_read_its_answer_is_left(house: Any) -> None:
         assert client.get("/healthz").status_code == 200
 
 
-def test_a_head_without_end_is_refused(house: Any) -> None:
-    with impatient(house, "t" * 40, head_bytes=10_000) as client, connect(client) as endless:
+def test_a_head_without_end_is_refused(application: Any) -> None:
+    with impatient(application, "t" * 40, head_bytes=10_000) as client, connect(client) as endless:
         endless.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         said = b""
         try:
@@ -175,8 +175,8 @@ def test_a_head_without_end_is_refused(house: Any) -> None:
 
 
 @pytest.mark.slow
-def test_so_many_connections_and_no_more(house: Any) -> None:
-    with impatient(house, "t" * 40, most=20, head_seconds=300.0) as client:
+def test_so_many_connections_and_no_more(application: Any) -> None:
+    with impatient(application, "t" * 40, most=20, head_seconds=300.0) as client:
         held = [connect(client) for _ in range(20)]
         with connect(client) as one_more:
             assert answered(one_more) == b""
@@ -193,9 +193,9 @@ def test_so_many_connections_and_no_more(house: Any) -> None:
 
 def served(place: Place, serve: Serve, **limits: float) -> Site:
     place.settings = place.settings.model_copy(update={"access": AccessTable(**limits)})
-    house = place.house()
-    house.start()
-    return serve(house)
+    application = place.application()
+    application.start()
+    return serve(application)
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_10_000_requests_are_answered_or_told_to_wait_and_others_are_served(
     assert sum(counted.values()) == 10_000
     assert set(counted) == {200, 429}
     assert counted[200] >= 200
-    shut(site.house)
+    shut(site.application)
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_strangers_of_one_address_are_bounded_together(place: Place, serve: Serv
     ]
     assert set(statuses) == {401, 429}
     assert statuses[:50] == [401] * 50
-    shut(site.house)
+    shut(site.application)
 
 
 @pytest.mark.slow
@@ -296,9 +296,13 @@ def filters(site: Site) -> list[tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_sql_in_a_filter_is_a_word_like_any_other(site: Site) -> None:
-    site.house.ingest([smart_reading("A"), smart_reading("B")])
-    work(site.house)
-    before = (site.house.store.latest_readings(), site.house.store.drains(), site.house.store.outcomes())
+    site.application.ingest([smart_reading("A"), smart_reading("B")])
+    work(site.application)
+    before = (
+        site.application.store.latest_readings(),
+        site.application.store.drains(),
+        site.application.store.outcomes(),
+    )
     known = filters(site)
     assert len(known) > 10
     for path, name, where in known:
@@ -314,9 +318,9 @@ def test_sql_in_a_filter_is_a_word_like_any_other(site: Site) -> None:
             if answer.status_code == 200 and where == "query" and isinstance(answer.json(), dict):
                 assert len(answer.json().get("items", [])) <= 200
     assert before == (
-        site.house.store.latest_readings(),
-        site.house.store.drains(),
-        site.house.store.outcomes(),
+        site.application.store.latest_readings(),
+        site.application.store.drains(),
+        site.application.store.outcomes(),
     )
 
 
@@ -328,10 +332,10 @@ def quoted(word: str) -> str:
 
 def test_sql_and_script_in_what_is_delivered_come_back_as_words(site: Site) -> None:
     nasty = smart_reading(f"X{SCRIPT}'; DROP TABLE readings; --")
-    body = [envelope(site.house, nasty)]
+    body = [envelope(site.application, nasty)]
     body[0]["body"]["host"] = SCRIPT
     answer = site.client.post("/api/v1/readings", json=body, headers=site.acting).json()
-    work(site.house)
+    work(site.application)
     shown = site.client.get("/api/v1/devices")
     assert shown.headers["content-type"] == "application/json"
     assert shown.headers["x-content-type-options"] == "nosniff"
@@ -339,7 +343,7 @@ def test_sql_and_script_in_what_is_delivered_come_back_as_words(site: Site) -> N
     assert answer["accepted"] + len(answer["refused"]) == 1
     if answer["accepted"]:
         assert shown.json()["items"][0]["host"] == SCRIPT
-    assert site.house.store.latest_readings() is not None
+    assert site.application.store.latest_readings() is not None
 
 
 def test_a_script_in_an_address_that_is_not_there_comes_back_as_json(site: Site) -> None:
@@ -373,28 +377,28 @@ def test_line_breaks_in_what_is_asked_make_no_header_of_ours(site: Site, head: b
 def test_beyond_a_proxy_reading_needs_a_token_though_we_listen_on_loopback(
     place: Place, serve: Serve
 ) -> None:
-    house = with_service(place, allowed_hosts=("predrain.example.org",)).house()
-    site = serve(house)
+    application = with_service(place, allowed_hosts=("predrain.example.org",)).application()
+    site = serve(application)
     for headers in ({"Host": "predrain.example.org"}, {"X-Forwarded-For": "203.0.113.7"}):
         answer = site.client.get("/api/v1/status", headers=headers)
         assert answer.status_code == 401, headers
-        assert site.client.get("/api/v1/session", headers=headers).json()["reads"] is False
+        assert site.client.get("/api/v1/session", headers=headers).json()["can_read"] is False
         assert site.client.get("/api/v1/status", headers={**headers, **site.acting}).status_code == 200
-    shut(house)
+    shut(application)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "predrain.example.org"])
 def test_beyond_loopback_without_tls_it_does_not_start_and_says_what_to_set(host: str) -> None:
-    from predrain.service.http_server import InTheClear
+    from predrain.service.http.server import UnencryptedListen
 
-    with pytest.raises(InTheClear, match="set tls_certificate and tls_key"):
-        bind(ServiceTable(host=host, port=0))
+    with pytest.raises(UnencryptedListen, match="set tls_certificate and tls_key"):
+        bind_listening_socket(ServiceTable(host=host, port=0))
 
 
 def test_what_listens_beyond_loopback_tells_nobody_anything(place: Place, serve: Serve) -> None:
-    house = with_service(place, host="0.0.0.0", insecure_without_tls=True).house()
-    site = serve(house)
+    application = with_service(place, host="0.0.0.0", insecure_without_tls=True).application()
+    site = serve(application)
     for path in ("status", "osds", "devices", "events", "openapi.json"):
         answer = site.client.get(f"/api/v1/{path}")
         assert answer.status_code == (200 if path == "openapi.json" else 401)
-    shut(house)
+    shut(application)

@@ -22,9 +22,9 @@ import asyncio, resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))
 from predrain.data.clock import SystemClock
-from predrain.service import connections
-from predrain.service.http_server import Answering, bind, url_of
-from predrain.service.settings import ServiceTable
+from predrain.service.http import connections
+from predrain.service.http.server import ServedApplication, bind_listening_socket, url_of
+from predrain.service.config.settings import ServiceTable
 
 connections.SHAKE_SECONDS = {seconds}
 
@@ -40,8 +40,9 @@ async def app(scope, receive, send):
             await send({{"type": "http.response.body", "body": b"hi"}})
 
 service = ServiceTable(port=0, tls_certificate=Path("chain.pem"), tls_key=Path("key.pem"))
-listener = bind(service)
-server = Answering(app, listener, service, SystemClock(), started=lambda: print(listener.getsockname()[1], flush=True))
+listener = bind_listening_socket(service)
+port = listener.getsockname()[1]
+server = ServedApplication(app, listener, service, SystemClock(), started=lambda: print(port, flush=True))
 server.config.loop = "{loop}"
 server.serve_here()
 """

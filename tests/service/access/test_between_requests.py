@@ -48,15 +48,17 @@ def dripping(connection: socket.socket, drop: bytes, seconds: float) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("asked", "drop"), [(GET, b"\r\n"), (UNREAD, b"x")])
-def test_no_connection_is_kept_by_bytes_that_are_no_request(house: Any, asked: bytes, drop: bytes) -> None:
-    with impatient(house, "t" * 40, rest=0.5) as client, connect(client) as held:
+def test_no_connection_is_kept_by_bytes_that_are_no_request(
+    application: Any, asked: bytes, drop: bytes
+) -> None:
+    with impatient(application, "t" * 40, rest=0.5) as client, connect(client) as held:
         held.sendall(asked)
         assert dripping(held, drop, 10.0)
 
 
 @pytest.mark.slow
-def test_one_that_goes_on_asking_is_kept(house: Any) -> None:
-    with impatient(house, "t" * 40, rest=0.5) as client, connect(client) as busy:
+def test_one_that_goes_on_asking_is_kept(application: Any) -> None:
+    with impatient(application, "t" * 40, rest=0.5) as client, connect(client) as busy:
         for _ in range(6):
             busy.sendall(GET)
             assert read_answer(busy).startswith(b"HTTP/1.1 200 ")
@@ -64,8 +66,8 @@ def test_one_that_goes_on_asking_is_kept(house: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_request_whose_head_began_before_the_last_answer_is_not_cut_off(house: Any) -> None:
-    with impatient(house, "t" * 40, rest=0.3) as client, connect(client) as busy:
+def test_a_request_whose_head_began_before_the_last_answer_is_not_cut_off(application: Any) -> None:
+    with impatient(application, "t" * 40, rest=0.3) as client, connect(client) as busy:
         busy.sendall(GET + EVENTS[:20])
         assert read_answer(busy).startswith(b"HTTP/1.1 200 ")
         busy.sendall(EVENTS[20:])

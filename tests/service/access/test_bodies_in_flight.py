@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from predrain.collector.delivery import Away, Courier, Spool, WebSink
-from predrain.collector.delivery.web import LONGEST_ANSWER
+from predrain.collector.delivery import Shipper, SinkUnavailable, Spool, WebSink
+from predrain.collector.delivery.http_sink import LONGEST_ANSWER
 from predrain.data.ids import HostName
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.log_port import Record, Topic
 from predrain.data.refusal import Refusal
-from predrain.service.rest.problems import LONGEST_FAULT, LONGEST_PLACE, MOST_FAULTS
-from predrain.service.rest.readings import MOST_REASONS, NO_REASON, answer_delivery
+from predrain.service.rest.problem_answers import LONGEST_FAULT, LONGEST_PLACE, MOST_FAULTS
+from predrain.service.rest.reading_routes import MOST_REASONS, NO_REASON, answer_delivery
 from tests.service.access.test_at_the_door import connect
 from tests.service.conftest import (
     INGEST_TOKEN,
@@ -37,10 +37,10 @@ SMALL_LIMIT = 64 * 1024
 @pytest.fixture
 def narrow(place: Place, serve: Serve) -> Any:
     """A service that has room for two bodies of 64 KiB."""
-    house = with_service(place, body_limit_bytes=SMALL_LIMIT).house()
-    house.start()
-    yield serve(house)
-    shut(house)
+    application = with_service(place, body_limit_bytes=SMALL_LIMIT).application()
+    application.start()
+    yield serve(application)
+    shut(application)
 
 
 def sink_of(site: Site) -> WebSink:
@@ -58,14 +58,14 @@ def held(site: Site, bytes_: int) -> Any:
     return connection
 
 
-def until_refused(site: Site, sink: WebSink, records: list[Record]) -> Away:
+def until_refused(site: Site, sink: WebSink, records: list[Record]) -> SinkUnavailable:
     # A delivery that comes before all of the bodies that are held would take the room of one of them.
     time.sleep(1.5)
     end = time.monotonic() + 30
     while time.monotonic() < end:
         try:
             sink.deliver(Topic.READINGS, records)
-        except Away as away:
+        except SinkUnavailable as away:
             return away
         time.sleep(0.05)
     pytest.fail("a full service took more")
@@ -74,24 +74,24 @@ def until_refused(site: Site, sink: WebSink, records: list[Record]) -> Away:
 @pytest.mark.slow
 def test_a_collector_is_told_when_to_come_again_and_delivers_then(narrow: Site) -> None:
     reading = smart_reading("A")
-    record = Record(reading.device, json.dumps(envelope(narrow.house, reading)).encode())
+    record = Record(reading.device, json.dumps(envelope(narrow.application, reading)).encode())
     sink = sink_of(narrow)
     with held(narrow, SMALL_LIMIT) as first, held(narrow, SMALL_LIMIT):
         away = until_refused(narrow, sink, [record])
         assert away.after >= 1, "seconds of Retry-After"
         assert "nothing of this one was accepted" in str(away)
-        accepted = narrow.house.counts["accepted"]
+        accepted = narrow.application.counts["accepted"]
         first.close()
         end = time.monotonic() + 30
         while True:
             try:
                 answer = sink.deliver(Topic.READINGS, [record])
                 break
-            except Away:
+            except SinkUnavailable:
                 assert time.monotonic() < end
                 time.sleep(0.05)
     assert (answer.refused, answer.later) == ((), ())
-    assert narrow.house.counts["accepted"] == accepted + 1
+    assert narrow.application.counts["accepted"] == accepted + 1
 
 
 @pytest.mark.slow
@@ -101,11 +101,11 @@ def test_a_courier_stays_away_for_as_long_as_it_was_asked_and_keeps_what_it_has(
     spool = Spool(tmp_path / "spool.sqlite", HostName("stor-01"), Random(1))
     clock = SetClock(NOON + timedelta(seconds=1))
     spool.accept([smart_reading("A")], clock.now())
-    courier = Courier(spool, sink_of(narrow), clock, Random(1))
+    courier = Shipper(spool, sink_of(narrow), clock, Random(1))
     with held(narrow, SMALL_LIMIT), held(narrow, SMALL_LIMIT):
         until_refused(narrow, sink_of(narrow), [Record("any", b"[]")])
-        assert courier.step() >= 2.0
-        assert spool.standing().readings == 1
+        assert courier.ship_batch() >= 2.0
+        assert spool.read_status().readings == 1
     spool.close()
 
 

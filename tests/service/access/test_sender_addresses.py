@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from predrain.service.access.audit import AUDIT, NOBODY
-from predrain.service.application import House
-from predrain.service.http_server import Server, bind, url_of
-from predrain.service.rest.forwarding import Forwarding, is_forwarded
-from predrain.service.settings import ServiceTable
-from predrain.service.tokens import gather
+from predrain.service.access.tokens import load_admin_tokens
+from predrain.service.app.application import Application
+from predrain.service.config.settings import ServiceTable
+from predrain.service.http.server import Server, bind_listening_socket, url_of
+from predrain.service.rest.forwarded_headers import ProxyForwarding, is_forwarded
 from tests.attack.access import act_without_credential, read_as_this_machine
 from tests.service.conftest import Place, Serve, Site, shut, with_service
 
@@ -30,7 +30,7 @@ HALT = "/api/v1/halt"
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The window of refused requests is short."""
-    monkeypatch.setattr("predrain.service.rest.recording.WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("predrain.service.rest.audit_middleware.WINDOW_SECONDS", 0.2)
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -55,12 +55,12 @@ def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_i
     assert metric(site, "predrain_anonymous_requests_refused_total") == STRANGERS
 
     def counted() -> int:
-        lines = site.house.store.journal(AUDIT)
+        lines = site.application.store.journal(AUDIT)
         assert {(line.caller, line.answered) for line in lines} <= {(NOBODY, "refused")}
         return sum(int(line.decided.split(" ")[0]) for line in lines)
 
     until(lambda: counted() == STRANGERS)
-    lines = site.house.store.journal(AUDIT)
+    lines = site.application.store.journal(AUDIT)
     assert len(lines) < STRANGERS / 10
     assert all("198.18." not in line.seen for line in lines)
     assert lines[0].seen.startswith("from 127.0.0.1 (")
@@ -68,17 +68,19 @@ def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_i
 
 
 @pytest.mark.slow
-def test_what_was_counted_is_on_record_when_the_service_ends(house: House, place: Place) -> None:
-    listener = bind(house.settings.service)
+def test_what_was_counted_is_on_record_when_the_service_ends(application: Application, place: Place) -> None:
+    listener = bind_listening_socket(application.settings.service)
     started = threading.Event()
-    stop = Server(house, gather(place.state.token), listener, started=started.set).serve_aside()
+    stop = Server(
+        application, load_admin_tokens(place.state.token), listener, started=started.set
+    ).serve_aside()
     assert started.wait(30)
-    with httpx2.Client(base_url=url_of(listener, house.settings.service), timeout=20) as client:
+    with httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=20) as client:
         act_without_credential(client, 3)
-    assert house.store.journal(AUDIT) == ()
+    assert application.store.journal(AUDIT) == ()
     stop()
     listener.close()
-    (line,) = house.store.journal(AUDIT)
+    (line,) = application.store.journal(AUDIT)
     assert line.decided == '3 requests without a good credential {"POST /api/v1/halt 401":3}'
 
 
@@ -86,8 +88,8 @@ def test_paths_and_methods_that_strangers_make_up_are_not_on_record(site: Site, 
     for number in range(5):
         site.client.request("PROPFIND", f"/api/v1/anna-approved-{number}", json={})
         site.client.request("PROPFIND", HALT, json={})
-    until(lambda: len(site.house.store.journal(AUDIT)) >= 1)
-    told = " ".join(line.decided for line in site.house.store.journal(AUDIT))
+    until(lambda: len(site.application.store.journal(AUDIT)) >= 1)
+    told = " ".join(line.decided for line in site.application.store.journal(AUDIT))
     assert "PROPFIND" not in told
     assert "anna" not in told
 
@@ -107,70 +109,72 @@ def test_no_spelling_of_a_route_lets_a_stranger_write_lines_of_the_audit(
     site: Site, method: str, path: str
 ) -> None:
     for number in range(5):
-        answer = site.client.request(method, path, json={"why": f"forged {number}"}, follow_redirects=False)
+        answer = site.client.request(
+            method, path, json={"reason": f"forged {number}"}, follow_redirects=False
+        )
         assert answer.status_code in (401, 404, 405)
-    assert site.house.store.journal(AUDIT) == ()
+    assert site.application.store.journal(AUDIT) == ()
 
 
 def test_the_bound_by_address_holds_whatever_address_is_made_up(place: Place, serve: Serve) -> None:
     access = place.settings.access.model_copy(update={"address_requests_per_second": 2.0})
-    house = replace(place, settings=place.settings.model_copy(update={"access": access})).house()
-    site = serve(house)
+    application = replace(place, settings=place.settings.model_copy(update={"access": access})).application()
+    site = serve(application)
     answers = [
         site.client.get("/healthz", headers={"X-Forwarded-For": f"198.18.0.{number}"}).status_code
         for number in range(60)
     ]
     assert answers.count(429) >= 20
-    shut(house)
+    shut(application)
 
 
 @pytest.mark.slow
 def test_a_named_proxy_tells_whose_request_it_is(place: Place, serve: Serve) -> None:
     access = place.settings.access.model_copy(update={"address_requests_per_second": 2.0})
     settings = place.settings.model_copy(update={"access": access})
-    served = ServiceTable.model_validate({"proxies": ("127.0.0.1",)}).proxies
-    house = with_service(replace(place, settings=settings), proxies=served).house()
-    site = serve(house)
+    served = ServiceTable.model_validate({"trusted_proxies": ("127.0.0.1",)}).trusted_proxies
+    application = with_service(replace(place, settings=settings), trusted_proxies=served).application()
+    site = serve(application)
 
     def halt(forwarded: str) -> int:
         headers = {**site.acting, "X-Forwarded-For": forwarded}
-        return site.client.post(HALT, json={"why": "x"}, headers=headers).status_code
+        return site.client.post(HALT, json={"reason": "x"}, headers=headers).status_code
 
     assert halt("203.0.113.9, 198.18.0.7") == 200
-    (line,) = house.store.journal(AUDIT)
+    (line,) = application.store.journal(AUDIT)
     assert line.seen.startswith("from 198.18.0.7, "), "what stands before it may be made up by the sender"
     answers = [halt(f"203.0.113.{number}, 198.18.0.7") for number in range(40)]
     assert 429 in answers
     assert halt("198.18.0.8") == 200, "another sender has a bound of its own"
-    shut(house)
+    shut(application)
 
 
 def test_through_a_proxy_nobody_has_the_rights_of_this_machine(place: Place, serve: Serve) -> None:
-    proxies = ServiceTable.model_validate({"proxies": ("127.0.0.0/8",)}).proxies
+    proxies = ServiceTable.model_validate({"trusted_proxies": ("127.0.0.0/8",)}).trusted_proxies
     for named in ((), proxies):
-        house = with_service(place, proxies=named).house()
-        site = serve(house)
+        application = with_service(place, trusted_proxies=named).application()
+        site = serve(application)
         assert site.client.get("/api/v1/status").status_code == 200
         tally = read_as_this_machine(site.client)
         assert (tally.tried, tally.got_through) == (30, 0)
-        shut(house)
+        shut(application)
 
 
 def test_a_session_s_cookie_is_secure_by_the_word_of_a_named_proxy_alone(place: Place, serve: Serve) -> None:
-    proxies = ServiceTable.model_validate({"proxies": ("127.0.0.1",)}).proxies
+    proxies = ServiceTable.model_validate({"trusted_proxies": ("127.0.0.1",)}).trusted_proxies
     for named, secure in (((), False), (proxies, True)):
-        house = with_service(place, proxies=named).house()
-        site = serve(house)
+        application = with_service(place, trusted_proxies=named).application()
+        site = serve(application)
         headers = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "198.18.0.1"}
         answer = site.client.post("/api/v1/session", json={"token": site.token}, headers=headers)
         assert ("Secure" in answer.headers["set-cookie"]) is secure
-        shut(house)
+        shut(application)
 
 
 @pytest.mark.parametrize("wrong", ["everybody", "10.0.0.1/8", "0.0.0.0/0", "::/0"])
 def test_a_proxy_is_an_address_or_a_network_and_not_everybody(wrong: str) -> None:
     with pytest.raises(ValidationError):
-        ServiceTable.model_validate({"proxies": (wrong,)})
+        ServiceTable.model_validate({"trusted_proxies": (wrong,)})
 
 
 _ADDRESSES = st.ip_addresses().map(str)
@@ -186,6 +190,6 @@ def test_whatever_a_header_says_a_peer_that_is_no_proxy_stays_itself(said: list[
 
     value = ",".join(said).encode("latin-1", "replace")
     scope = {"type": "http", "scheme": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", value)]}
-    asyncio.run(Forwarding(app, ())(scope, None, None))  # type: ignore[arg-type]
+    asyncio.run(ProxyForwarding(app, ())(scope, None, None))  # type: ignore[arg-type]
     assert seen == [scope]
     assert is_forwarded(name for name, _ in scope["headers"])  # type: ignore[union-attr,str-unpack]

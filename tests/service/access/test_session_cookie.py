@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.service.rest.guarding import WORD_HEADER
+from predrain.service.rest.authentication import CSRF_HEADER
 from tests.service.conftest import Place, Serve, Site, shut, with_service
 
 HALT = "/api/v1/halt"
@@ -19,19 +19,19 @@ def sign_in(site: Site, token: str | None = None, **headers: str) -> httpx2.Resp
 
 
 def word(site: Site) -> str:
-    found: str = site.client.get("/api/v1/session").json()["word"]
+    found: str = site.client.get("/api/v1/session").json()["csrf_token"]
     return found
 
 
 def halted(site: Site) -> Any:
-    return site.house.store.halt_reason()
+    return site.application.store.halt_reason()
 
 
 def test_a_browser_that_signed_in_acts_under_the_name_of_its_token(site: Site) -> None:
     assert sign_in(site).status_code == 204
     who = site.client.get("/api/v1/session").json()
-    assert (who["name"], who["scopes"], who["reads"]) == ("token-file", ["admin"], True)
-    done = site.client.post(HALT, json={"why": "x"}, headers={WORD_HEADER: who["word"]})
+    assert (who["name"], who["scopes"], who["can_read"]) == ("token-file", ["admin"], True)
+    done = site.client.post(HALT, json={"reason": "x"}, headers={CSRF_HEADER: who["csrf_token"]})
     assert done.json()["by"] == "token-file"
 
 
@@ -45,26 +45,26 @@ def test_no_script_and_no_other_site_gets_at_the_cookie(site: Site) -> None:
 
 
 def test_behind_a_proxy_that_speaks_tls_the_cookie_is_bound_to_it(place: Place, serve: Serve) -> None:
-    house = with_service(
-        place, address="https://predrain.example.org", allowed_hosts=("predrain.example.org",)
-    ).house()
-    site = serve(house)
+    application = with_service(
+        place, external_url="https://predrain.example.org", allowed_hosts=("predrain.example.org",)
+    ).application()
+    site = serve(application)
     answer = sign_in(site, Host="predrain.example.org")
     assert answer.headers["set-cookie"].startswith("__Host-predrain=")
     assert "Secure" in answer.headers["set-cookie"]
-    shut(house)
+    shut(application)
 
 
 def test_signed_out_the_cookie_opens_nothing_even_where_it_was_copied(site: Site) -> None:
     sign_in(site)
     copied = dict(site.client.cookies)
     (name,) = copied
-    answer = site.client.request("DELETE", "/api/v1/session", headers={WORD_HEADER: word(site)})
+    answer = site.client.request("DELETE", "/api/v1/session", headers={CSRF_HEADER: word(site)})
     assert answer.status_code == 204
     assert site.client.get("/api/v1/session").json()["name"] is None
     site.client.cookies.set(name, copied[name])
     assert site.client.get("/api/v1/session").json()["name"] is None
-    assert site.client.post(HALT, json={"why": "x"}).status_code == 401
+    assert site.client.post(HALT, json={"reason": "x"}).status_code == 401
     assert halted(site) is None
 
 
@@ -72,18 +72,18 @@ def test_signed_out_the_cookie_opens_nothing_even_where_it_was_copied(site: Site
 def test_a_stream_of_events_ends_with_the_session_that_it_began_with(
     place: Place, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.rest.events.HEARTBEAT_SECONDS", 0.5)
-    house = with_service(place, host="0.0.0.0", insecure_without_tls=True).house()
-    site = serve(house)
+    monkeypatch.setattr("predrain.service.rest.change_stream_routes.HEARTBEAT_SECONDS", 0.5)
+    application = with_service(place, host="0.0.0.0", insecure_without_tls=True).application()
+    site = serve(application)
     sign_in(site)
-    said = {WORD_HEADER: word(site)}
+    said = {CSRF_HEADER: word(site)}
     with site.client.stream("GET", "/api/v1/events") as stream:
         lines = stream.iter_lines()
         assert next(lines)
         assert site.client.request("DELETE", "/api/v1/session", headers=said).status_code == 204
         assert [line for line in lines if line.startswith("event:")] == [], "it ends by itself"
     assert site.client.get("/api/v1/events").status_code == 401
-    shut(house)
+    shut(application)
 
 
 def test_to_sign_in_anew_closes_the_session_before(site: Site) -> None:
@@ -104,7 +104,7 @@ def test_a_forged_cookie_is_nobody_s(site: Site, forged: str) -> None:
         f"predrain-{site.client.base_url.port}", site.token if forged == "token" else forged
     )
     assert site.client.get("/api/v1/session").json()["name"] is None
-    answer = site.client.post(HALT, json={"why": "x"})
+    answer = site.client.post(HALT, json={"reason": "x"})
     assert answer.status_code == 401
     assert halted(site) is None
 
@@ -113,7 +113,7 @@ def test_a_session_s_secret_is_no_token(site: Site) -> None:
     sign_in(site)
     (secret,) = dict(site.client.cookies).values()
     site.client.cookies.clear()
-    answer = site.client.post(HALT, json={"why": "x"}, headers={"Authorization": f"Bearer {secret}"})
+    answer = site.client.post(HALT, json={"reason": "x"}, headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 401
     assert halted(site) is None
 
@@ -122,12 +122,12 @@ def test_a_session_s_secret_is_no_token(site: Site) -> None:
 @pytest.mark.parametrize(
     ("headers", "told"),
     [
-        ({}, WORD_HEADER),
-        ({WORD_HEADER: "guessed"}, WORD_HEADER),
-        ({"Origin": "https://evil.example", WORD_HEADER: "right"}, "https://evil.example"),
-        ({"Origin": "null", WORD_HEADER: "right"}, "page of null"),
-        ({"Sec-Fetch-Site": "cross-site", WORD_HEADER: "right"}, "another site"),
-        ({"Sec-Fetch-Site": "same-site", WORD_HEADER: "right"}, "another site"),
+        ({}, CSRF_HEADER),
+        ({CSRF_HEADER: "guessed"}, CSRF_HEADER),
+        ({"Origin": "https://evil.example", CSRF_HEADER: "right"}, "https://evil.example"),
+        ({"Origin": "null", CSRF_HEADER: "right"}, "page of null"),
+        ({"Sec-Fetch-Site": "cross-site", CSRF_HEADER: "right"}, "another site"),
+        ({"Sec-Fetch-Site": "same-site", CSRF_HEADER: "right"}, "another site"),
     ],
 )
 def test_what_another_site_s_page_asks_with_our_cookie_is_refused(
@@ -137,7 +137,7 @@ def test_what_another_site_s_page_asks_with_our_cookie_is_refused(
     right = word(site)
     answer = site.client.post(
         HALT,
-        json={"why": "x"},
+        json={"reason": "x"},
         headers={key: right if value == "right" else value for key, value in headers.items()},
     )
     assert answer.status_code == 403
@@ -149,7 +149,7 @@ def test_the_word_of_one_session_is_no_good_in_another(site: Site) -> None:
     sign_in(site)
     other = word(site)
     sign_in(site)
-    assert site.client.post(HALT, json={"why": "x"}, headers={WORD_HEADER: other}).status_code == 403
+    assert site.client.post(HALT, json={"reason": "x"}, headers={CSRF_HEADER: other}).status_code == 403
 
 
 def test_another_site_can_sign_nobody_in(site: Site) -> None:
@@ -181,9 +181,9 @@ def test_a_wrong_token_opens_no_session(site: Site) -> None:
 
 def test_a_session_ends_by_itself(site: Site, place: Place) -> None:
     sign_in(site)
-    said = {WORD_HEADER: word(site)}
+    said = {CSRF_HEADER: word(site)}
     place.clock.sleep(12 * 3600)
-    answer = site.client.post(HALT, json={"why": "x"}, headers=said)
+    answer = site.client.post(HALT, json={"reason": "x"}, headers=said)
     assert answer.status_code == 401
     assert "ended at" in answer.json()["detail"]
     assert halted(site) is None
@@ -193,12 +193,12 @@ def test_a_session_may_only_do_what_its_token_may(site: Site) -> None:
     from tests.service.conftest import INGEST_TOKEN
 
     sign_in(site, INGEST_TOKEN)
-    answer = site.client.post(HALT, json={"why": "x"}, headers={WORD_HEADER: word(site)})
+    answer = site.client.post(HALT, json={"reason": "x"}, headers={CSRF_HEADER: word(site)})
     assert answer.status_code == 403
     assert "scope act" in answer.json()["detail"]
 
 
 def test_a_cookie_is_not_used_where_a_token_is_sent(site: Site) -> None:
     sign_in(site)
-    answer = site.client.post(HALT, json={"why": "x"}, headers={"Authorization": "Bearer wrong"})
+    answer = site.client.post(HALT, json={"reason": "x"}, headers={"Authorization": "Bearer wrong"})
     assert answer.status_code == 401

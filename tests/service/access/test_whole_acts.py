@@ -14,15 +14,20 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from predrain.data.clock import SystemClock
-from predrain.data.store import schema
-from predrain.data.store.port import AUDIT
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.access.acts import BLANK, canonical_body, canonical_json, canonical_request
-from predrain.service.access.book import Book, CredentialKind
+from predrain.data.store import store_schema
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import AUDIT
+from predrain.service.access.canonical_requests import (
+    BLANK,
+    canonical_body,
+    canonical_json,
+    canonical_request,
+)
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope
 from predrain.service.cli import main
-from predrain.service.doctor import here
-from predrain.service.settings import ServiceTable, Settings
-from predrain.service.tokens import Scope
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.doctor import local_checks
 from tests.service.conftest import Place, Site
 
 JSON = st.recursive(
@@ -37,13 +42,13 @@ def acts(store: SqliteStore) -> list[str]:
 
 
 def test_blanks_before_the_body_hide_nothing(site: Site) -> None:
-    said = b" " * 600 + json.dumps({"why": "x", "hours": 1, "host": "*"}, indent=9).encode() + b"\n" * 600
+    said = b" " * 600 + json.dumps({"reason": "x", "hours": 1, "host": "*"}, indent=9).encode() + b"\n" * 600
     headers = {**site.acting, "Content-Type": "application/json"}
     site.client.post("/api/v1/silences", content=said, headers=headers)
-    site.client.post("/api/v1/halt", content=b" " * 600 + b'{"why":\n"x"}', headers=headers)
-    assert acts(site.house.store) == [  # type: ignore[arg-type]
-        'POST /api/v1/silences {"host":"*","hours":1,"why":"x"}',
-        'POST /api/v1/halt {"why":"x"}',
+    site.client.post("/api/v1/halt", content=b" " * 600 + b'{"reason":\n"x"}', headers=headers)
+    assert acts(site.application.store) == [  # type: ignore[arg-type]
+        'POST /api/v1/silences {"host":"*","hours":1,"reason":"x"}',
+        'POST /api/v1/halt {"reason":"x"}',
     ]
 
 
@@ -92,7 +97,7 @@ def test_a_token_is_on_record_even_where_nobody_could_read_what_was_printed(site
         "-c",
         "from predrain.service.cli import main; raise SystemExit(main())",
         "token",
-        "make",
+        "create",
     ]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -103,32 +108,32 @@ def test_a_token_is_on_record_even_where_nobody_could_read_what_was_printed(site
             check=False,
         )
     assert done.returncode != 0
-    made = [one.name for one in Book(site.house.store, SystemClock()).all()]
-    told = [act for act in acts(site.house.store) if '"name":"thief"' in act]  # type: ignore[arg-type]
+    made = [one.name for one in CredentialBook(site.application.store, SystemClock()).list_credentials()]
+    told = [act for act in acts(site.application.store) if '"name":"thief"' in act]  # type: ignore[arg-type]
     assert (made, len(told)) == (["thief"], 1)
 
 
 def test_a_halt_with_the_service_down_is_on_record(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     SqliteStore(place.state.store).close()
-    assert main(["halt", "--why", "storm", "--state", str(place.state.path)]) == 3
+    assert main(["halt", "--reason", "storm", "--state", str(place.state.path)]) == 3
     assert main(["unhalt", "--state", str(place.state.path)]) == 3
     capsys.readouterr()
     store = SqliteStore(place.state.store)
-    assert acts(store) == ['halt {"why":"storm"}', 'unhalt {"why":null}']
+    assert acts(store) == ['halt {"reason":"storm"}', 'unhalt {"reason":null}']
     assert all(line.caller.startswith("cli:") for line in store.journal(AUDIT))
     store.close()
 
 
 def test_the_doctor_names_the_first_broken_line(place: Place) -> None:
     store = SqliteStore(place.state.store)
-    book = Book(store, SystemClock())
+    book = CredentialBook(store, SystemClock())
     for name in ("anna", "bert", "carl"):
-        book.make(CredentialKind.TOKEN, name, [Scope.READ], "test")
+        book.issue_credential(CredentialKind.TOKEN, name, [Scope.READ], "test")
     settings = Settings(service=ServiceTable(state=place.state.path))
-    (sound,) = here._audit(settings, SystemClock())
+    (sound,) = local_checks._check_audit(settings, SystemClock())
     assert (sound.state, sound.told.startswith("3 lines, whole; the last has the hash ")) == ("ok", True)
-    forged = update(schema.journal).where(schema.journal.c.number == 2).values(document=b"{}")
+    forged = update(store_schema.journal).where(store_schema.journal.c.number == 2).values(document=b"{}")
     store._database.write(lambda connection: connection.execute(forged))
-    (broken,) = here._audit(settings, SystemClock())
+    (broken,) = local_checks._check_audit(settings, SystemClock())
     assert (broken.state, broken.told.startswith("line 2 was changed")) == ("wrong", True)
     store.close()

@@ -11,16 +11,16 @@ from predrain.data.cluster_event import ClusterEvent, ClusterEventKind, tell_hal
 from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
-from predrain.data.outcome import Fate, Outcome
+from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.history import query
-from predrain.service.history.event import CurrentPlaces, HistoryEvent
-from predrain.service.history.events import make_event
-from predrain.service.history.kinds import HistoryGroup, HistoryKind, group_of
-from predrain.service.history.query import HistoryCursor, HistoryPage, HistoryQuery, read_history
-from predrain.service.history.sentences import describe_event, link_event
-from predrain.service.outlook_announcements import Alert, Why, tell_alert
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.events import event_query
+from predrain.service.events.event import CurrentPlaces, HistoryEvent
+from predrain.service.events.event_conversion import make_event
+from predrain.service.events.event_kinds import HistoryGroup, HistoryKind, group_of
+from predrain.service.events.event_query import HistoryCursor, HistoryPage, HistoryQuery, read_history
+from predrain.service.events.event_sentences import describe_event, link_event
+from predrain.service.streams.outlook_announcements import Alert, AnnouncementReason, tell_alert
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -68,19 +68,19 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
             "/devices/ST4000_Z1",
         ),
         (
-            Outcome(DISK, NOON, Fate.CLEARED, "ada", "a loose cable"),
+            Outcome(DISK, NOON, DriveFate.CLEARED, "ada", "a loose cable"),
             "disk_statement",
             "ST4000_Z1 (osd.3) was judged, says ada: cleared: a loose cable.",
             "/devices/ST4000_Z1",
         ),
         (
-            Outcome(DISK, NOON, Fate.FAILED, "ada", "it clicks"),
+            Outcome(DISK, NOON, DriveFate.FAILED, "ada", "it clicks"),
             "disk_failed",
             "ST4000_Z1 (osd.3) failed, says ada: it clicks.",
             "/devices/ST4000_Z1",
         ),
         (
-            tell_alert(Alert(Why.WORSE, bad_outlook())),
+            tell_alert(Alert(AnnouncementReason.WORSE, bad_outlook())),
             "outlook_worse",
             "The outlook of ST4000_Z1 (osd.3) became worse: bad: 16 pending sectors.",
             "/devices/ST4000_Z1",
@@ -101,7 +101,7 @@ def bad_outlook(at: datetime = NOON) -> Outlook:
     ],
 )
 def test_each_change_is_one_event_with_a_sentence_and_a_link(
-    known: query.KnownChange, kind: str, sentence: str, href: str
+    known: event_query.KnownChange, kind: str, sentence: str, href: str
 ) -> None:
     event = make_event(known, PLACES)
     assert event is not None
@@ -115,11 +115,11 @@ def test_each_change_is_one_event_with_a_sentence_and_a_link(
     [
         replace(FAILED, evidence=LifeEvidence.STATEMENT, source=LifeSource.PERSON),
         replace(FAILED, state=LifeState.DRAINING, evidence=LifeEvidence.DRAIN),
-        Outcome(DISK, NOON, Fate.SUSPECTED, "rule:osd-down", "osd.3 is down in epoch 7"),
+        Outcome(DISK, NOON, DriveFate.SUSPECTED, "rule:osd-down", "osd.3 is down in epoch 7"),
     ],
     ids=["said by a person", "told by the drain", "told by the OSD"],
 )
-def test_what_another_change_tells_already_is_no_second_event(known: query.KnownChange) -> None:
+def test_what_another_change_tells_already_is_no_second_event(known: event_query.KnownChange) -> None:
     assert make_event(known, PLACES) is None
 
 
@@ -177,9 +177,9 @@ def busy() -> SqliteStore:
         for osd in range(30)
     ]
     store.add_cluster_events([*at_once, tell_halt("smoke", "ada", NOON + HOUR)])
-    store.add_cluster_events([tell_alert(Alert(Why.WORSE, bad_outlook(NOON + 2 * HOUR)))])
+    store.add_cluster_events([tell_alert(Alert(AnnouncementReason.WORSE, bad_outlook(NOON + 2 * HOUR)))])
     store.add_life_changes([FAILED, replace(SWAPPED, at=NOON + 3 * HOUR)])
-    store.add_outcome(Outcome(DISK, NOON - HOUR, Fate.CLEARED, "ada"))
+    store.add_outcome(Outcome(DISK, NOON - HOUR, DriveFate.CLEARED, "ada"))
     return store
 
 
@@ -187,7 +187,7 @@ def busy() -> SqliteStore:
 def test_pages_of_any_size_tell_every_event_once_newest_first(
     busy: SqliteStore, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query, "AT_ONCE", 4)
+    monkeypatch.setattr(event_query, "AT_ONCE", 4)
     found = read_all(busy, HistoryQuery(), limit)
     assert len(found) == len({(event.at, event.key) for event in found}) == 35
     assert [event.at for event in found] == sorted((event.at for event in found), reverse=True)
@@ -216,7 +216,7 @@ def test_only_what_is_asked_for_is_told(busy: SqliteStore) -> None:
 def test_a_page_that_finds_little_stops_looking_and_says_where_to_go_on(
     busy: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query, "MOST_LOOKED_AT", 10)
+    monkeypatch.setattr(event_query, "MOST_LOOKED_AT", 10)
     asked = HistoryQuery(kinds=frozenset({HistoryKind.DISK_STATEMENT}))
     first = read(busy, asked, 5)
     assert first.events == ()

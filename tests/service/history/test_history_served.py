@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
 from predrain.data.ids import OsdId
 from predrain.service.cli import main
-from predrain.service.cli.events import BadTime, read_time
-from predrain.service.history.event import CurrentPlaces
-from predrain.service.history.query import HistoryQuery, read_history
-from predrain.service.outlook_announcements import Announcements
+from predrain.service.cli.events_commands import BadTime, read_time
+from predrain.service.events.event import CurrentPlaces
+from predrain.service.events.event_query import HistoryQuery, read_history
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_disk_lives import OLD, replace_disk
 from tests.service.test_drains import Seated, World, proposed, site, wish, world  # noqa: F401
@@ -45,7 +45,7 @@ def busy(world: World, site: Site) -> Site:  # noqa: F811
     wish(site, drain, "cancel")
     world.tick(3)
     for why in ("switch maintenance", None):
-        site.client.post("/api/v1/halt", json={"why": why}, headers=site.acting)
+        site.client.post("/api/v1/halt", json={"reason": why}, headers=site.acting)
         world.tick()
     return site
 
@@ -105,10 +105,10 @@ def test_a_service_that_starts_again_tells_of_an_osd_that_came_up_meanwhile(
     world.tick(2)
     world.cluster.stop_osd(OsdId(5))
     world.tick(2)
-    shut(world.house)
+    shut(world.application)
     world.cluster.revive(OsdId(5))
     world.cluster.advance(60)
-    again = replace(place, clock=world.house.clock).house(cluster=Seated(world.cluster))  # type: ignore[arg-type]
+    again = replace(place, clock=world.application.clock).application(cluster=Seated(world.cluster))  # type: ignore[arg-type]
     again.start()
     again.step_controller()
     again.step_controller()
@@ -171,7 +171,7 @@ def test_what_was_forecast_of_a_disk_is_found_by_the_slot_in_which_it_stood(worl
 
 
 def test_outlooks_are_told_as_far_back_as_events_are_kept_and_of_before_they_were_kept(place: Place) -> None:
-    first = place.house()
+    first = place.application()
     first.start()
     for day in range(3):
         first.ingest(week_of(f"{day}", passed=False))
@@ -186,7 +186,7 @@ def test_outlooks_are_told_as_far_back_as_events_are_kept_and_of_before_they_wer
     with sqlite3.connect(place.state.store) as file:
         file.execute("DELETE FROM cluster_events")
     file.close()
-    again = place.house()
+    again = place.application()
     again.start()
     assert [event for event in again.store.read_cluster_events() if event.kind.is_of_outlook] == kept
     shut(again)

@@ -19,25 +19,25 @@ from random import Random
 sys.path.insert(0, str(Path.cwd()))
 
 from predrain.actions.cluster.config_key_store import ConfigKeys
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.collector.delivery import Spool
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.reading import LatencySummary
+from predrain.data.latency_windows import LatencySummary
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.scorebook import Scorebook
-from predrain.data.store.sqlite import SqliteStore
-from predrain.models.bundle import DEFAULT
-from predrain.models.bundle_store import Shelf
-from predrain.service.access.book import Book, CredentialKind
-from predrain.service.application import House, Ports
-from predrain.service.live_cluster import Live
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.settings import ServiceTable, Settings
-from predrain.service.state_directory import StateDir
-from predrain.service.tokens import Scope, gather
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.models.deploy.bundle_store import BundleStore
+from predrain.models.forecast.bundle import DEFAULT
+from predrain.service.access.credentials import CredentialBook, CredentialKind
+from predrain.service.access.tokens import Scope, load_admin_tokens
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.forecasting.bundle_choice import BundledForecaster
 from tests.actions.made_channel import MonInMemory
-from tests.actions.made_keep import LeaseInHand
+from tests.actions.made_config_keys import LeaseInHand
 from tests.collector.delivery.parcels import reading, summary
 from tests.samples.make_state import fill, nobodys
 from tests.service.conftest import shut
@@ -57,32 +57,34 @@ def main() -> None:
 
 def write_service(path: Path, out: Path) -> None:
     """The state directory and the cluster's keys of a service whose drain of osd.0 is under way."""
-    state = StateDir(path).make()
+    state = StateDir(path).ensure_exists()
     cluster, mon = seated(), MonInMemory()
-    shelf = Shelf(state.bundles)
+    shelf = BundleStore(state.bundles)
     shelf.promote(shelf.install(DEFAULT))
     reach = Seated(cluster)
-    ports = Ports(
+    ports = ApplicationPorts(
         SqliteLog(state.log),
         SqliteStore(state.store),
         ClusterClock(cluster),  # type: ignore[arg-type]
         BundledForecaster.load,
-        Live(reach, ConfigKeys(mon), LeaseInHand(), "stor-mon-1"),
+        LiveClusterParts(reach, ConfigKeys(mon), LeaseInHand(), "stor-mon-1"),
         installed=state.bundles,
         scorebook=Scorebook(state.scorebook),
     )
-    house = House(ports, Policy(), Settings(service=ServiceTable(port=0, state=state.path)))
-    gather(state.token)
-    house.start()
-    fill(World(house, cluster, reach))
-    book = Book(house.store, house.clock)
-    book.make(CredentialKind.TOKEN, "collector of stor-01", (Scope.INGEST,), "operator", host="stor-01")
-    (drain,) = house.store.drains()
+    application = Application(ports, Policy(), Settings(service=ServiceTable(port=0, state=state.path)))
+    load_admin_tokens(state.token)
+    application.start()
+    fill(World(application, cluster, reach))
+    book = CredentialBook(application.store, application.clock)
+    book.issue_credential(
+        CredentialKind.TOKEN, "collector of stor-01", (Scope.INGEST,), "operator", host="stor-01"
+    )
+    (drain,) = application.store.drains()
     assert drain.state is DrainState.DRAINING
     keys = {name: value.decode() for name, value in sorted(mon.keys.items())}
-    shut(house)
-    assert house.scorer.scorebook is not None
-    house.scorer.scorebook.close()
+    shut(application)
+    assert application.scorer.scorebook is not None
+    application.scorer.scorebook.close()
     # What a start makes anew is not kept.
     for name in ("lock", "url", "token"):
         (state.path / name).unlink(missing_ok=True)

@@ -15,21 +15,22 @@ import httpx2
 import pytest
 from joserfc.jwk import RSAKey
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.clock import SystemClock
-from predrain.data.log.sqlite import SqliteLog
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.log.sqlite_log import SqliteLog
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.access import oidc
 from predrain.service.access.audit import NOBODY
-from predrain.service.access.oidc import ProviderAway, local
-from predrain.service.application import House, Ports
-from predrain.service.doctor import away
-from predrain.service.http_server import Server, bind
-from predrain.service.rest import recording
-from predrain.service.rest.guarding import WORD_HEADER
-from predrain.service.settings import BadSettings, ServiceTable, Settings, load
-from predrain.service.state_directory import StateDir
-from predrain.service.tables.access import OidcTable
-from predrain.service.tokens import gather
+from predrain.service.access.oidc import ProviderAway, sanitize_return_path
+from predrain.service.access.tokens import load_admin_tokens
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.access_table import OidcTable
+from predrain.service.config.settings import BadSettings, ServiceTable, Settings, load_settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.doctor import remote_checks
+from predrain.service.http.server import Server, bind_listening_socket
+from predrain.service.rest import audit_middleware
+from predrain.service.rest.authentication import CSRF_HEADER
 from tests.deadlines import idle_seconds
 from tests.system.access.provider import CLIENT, SECRET, LocalProvider, local_provider
 
@@ -46,7 +47,7 @@ def provider() -> Iterator[LocalProvider]:
 class Door:
     """A service that sends people to the provider, and a browser before it."""
 
-    house: House
+    application: Application
     browser: httpx2.Client
     token: str
     url: str
@@ -65,40 +66,50 @@ def readers() -> tuple[str, ...]:
 
 
 @pytest.fixture
-def door(provider: LocalProvider, tmp_path: Path, readers: tuple[str, ...]) -> Iterator[Door]:
+def is_public() -> bool:
+    """Whether predrain has no secret at the provider."""
+    return False
+
+
+@pytest.fixture
+def door(
+    provider: LocalProvider, tmp_path: Path, readers: tuple[str, ...], is_public: bool
+) -> Iterator[Door]:
     secret = tmp_path / "oidc.secret"
     secret.write_text(SECRET + "\n")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     settings = Settings(
-        service=ServiceTable(port=port, state=tmp_path / "state", address=url),
+        service=ServiceTable(port=port, state=tmp_path / "state", external_url=url),
         oidc=OidcTable(
             issuer=provider.issuer,
             client_id=CLIENT,
-            client_secret_file=secret,
+            client_secret_file=None if is_public else secret,
             read=readers,
             act=("storage-oncall",),
             admin=("storage-admins",),
         ),
     )
-    state = StateDir(tmp_path / "state").make()
+    state = StateDir(tmp_path / "state").ensure_exists()
 
     def unused() -> Any:
         raise AssertionError("nothing is scored here")
 
-    house = House(
-        Ports(SqliteLog(state.log), SqliteStore(state.store), SystemClock(), unused), Policy(), settings
+    application = Application(
+        ApplicationPorts(SqliteLog(state.log), SqliteStore(state.store), SystemClock(), unused),
+        Policy(),
+        settings,
     )
-    listener, up = bind(settings.service), threading.Event()
-    stop = Server(house, gather(state.token), listener, started=up.set).serve_aside()
+    listener, up = bind_listening_socket(settings.service), threading.Event()
+    stop = Server(application, load_admin_tokens(state.token), listener, started=up.set).serve_aside()
     assert up.wait(60)
     with httpx2.Client(base_url=url, timeout=60) as browser:
-        yield Door(house, browser, state.token.read_text().strip(), url)
+        yield Door(application, browser, state.token.read_text().strip(), url)
     stop()
     listener.close()
-    house.stop()
-    house.log.close()
-    house.store.close()
+    application.stop()
+    application.log.close()
+    application.store.close()
 
 
 def follow(door: Door, back: str = "/drains?open=1") -> httpx2.Response:
@@ -115,16 +126,16 @@ def who(door: Door) -> dict[str, Any]:
 
 
 def test_somebody_signs_in_acts_under_their_own_name_and_signs_out(door: Door) -> None:
-    assert who(door)["sign_in"] == "/sign-in"
+    assert who(door)["sign_in_url"] == "/sign-in"
     answer = follow(door)
     assert (answer.status_code, answer.headers["location"]) == (303, "/drains?open=1")
     me = who(door)
     assert (me["name"], me["scopes"]) == ("oidc:anna", ["act", "read"])
-    said = {WORD_HEADER: me["word"]}
-    assert door.browser.post(HALT, json={"why": "x"}, headers=said).json()["by"] == "oidc:anna"
+    said = {CSRF_HEADER: me["csrf_token"]}
+    assert door.browser.post(HALT, json={"reason": "x"}, headers=said).json()["by"] == "oidc:anna"
     assert door.browser.request("DELETE", "/api/v1/session", headers=said).status_code == 204
     assert who(door)["name"] is None
-    assert door.browser.post(HALT, json={"why": None}, headers=said).status_code == 401
+    assert door.browser.post(HALT, json={"reason": None}, headers=said).status_code == 401
 
 
 def test_the_session_s_cookie_stays_strict_and_the_other_one_is_gone(door: Door) -> None:
@@ -159,9 +170,9 @@ def test_a_claim_says_who_may_do_what(
 def test_who_may_only_read_halts_nothing(door: Door, provider: LocalProvider) -> None:
     provider.person["groups"] = []
     follow(door)
-    answer = door.browser.post(HALT, json={"why": "x"}, headers={WORD_HEADER: who(door)["word"]})
+    answer = door.browser.post(HALT, json={"reason": "x"}, headers={CSRF_HEADER: who(door)["csrf_token"]})
     assert answer.status_code == 403
-    assert door.house.store.halt_reason() is None
+    assert door.application.store.halt_reason() is None
 
 
 @pytest.mark.slow
@@ -191,7 +202,7 @@ def test_a_token_that_is_not_for_us_now_and_here_lets_nobody_in(
 
 def record(door: Door) -> list[tuple[str, str, str]]:
     answer = httpx2.get(f"{door.url}/api/v1/audit", headers={"Authorization": f"Bearer {door.token}"})
-    return [(call["caller"], call["asked"], call["answered"]) for call in answer.json()["items"]]
+    return [(call["caller"], call["request"], call["result"]) for call in answer.json()["items"]]
 
 
 @pytest.mark.slow
@@ -204,7 +215,7 @@ def test_who_signs_in_is_on_record_and_the_code_that_let_them_in_is_not(door: Do
 def test_sign_ins_that_are_refused_are_counted_on_record(
     door: Door, provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "WINDOW_SECONDS", 0.5)
+    monkeypatch.setattr(audit_middleware, "WINDOW_SECONDS", 0.5)
     provider.lies = {"aud": "another"}
     follow(door)
     door.browser.get("/sign-in/return", params={"error": "access_denied"})
@@ -287,7 +298,7 @@ def test_the_code_is_proved_to_be_ours(door: Door) -> None:
 def test_nobody_is_sent_elsewhere_after_signing_in(door: Door, back: str) -> None:
     answer = follow(door, back)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert local(back) == "/"
+    assert sanitize_return_path(back) == "/"
 
 
 def test_a_provider_that_is_away_is_said_and_tokens_still_let_in(door: Door, provider: LocalProvider) -> None:
@@ -300,12 +311,14 @@ def test_a_provider_that_is_away_is_said_and_tokens_still_let_in(door: Door, pro
 
 def test_the_doctor_says_whether_people_can_sign_in(provider: LocalProvider) -> None:
     table = OidcTable(issuer=provider.issuer, client_id=CLIENT, read=("*",))
-    settings = Settings(service=ServiceTable(address="http://127.0.0.1:8080"), oidc=table)
-    (found,) = away.oidc(settings, SystemClock())
+    settings = Settings(service=ServiceTable(external_url="http://127.0.0.1:8080"), oidc=table)
+    (found,) = remote_checks.check_oidc_provider(settings, SystemClock())
     assert (found.state, found.told) == ("ok", f"{provider.issuer} answers, and its keys can be read")
     elsewhere = table.model_copy(update={"issuer": f"{provider.issuer}/nowhere"})
     with pytest.raises(ProviderAway, match="nowhere answered 404"):
-        list(away.oidc(settings.model_copy(update={"oidc": elsewhere}), SystemClock()))
+        list(
+            remote_checks.check_oidc_provider(settings.model_copy(update={"oidc": elsewhere}), SystemClock())
+        )
 
 
 @pytest.mark.slow
@@ -320,6 +333,42 @@ def test_keys_that_the_provider_changed_are_fetched_and_forged_ones_fetch_nothin
     assert provider.asked.count("/keys") == 1
 
 
+@pytest.mark.slow
+def test_a_token_under_a_new_key_of_the_provider_lets_in(
+    door: Door, provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oidc, "KEYS_SECONDS", 0.0)
+    assert follow(door).status_code == 303
+    provider.key = RSAKey.generate_key(2048, {"kid": "two", "use": "sig", "alg": "RS256"})
+    provider.head = {"alg": "RS256", "kid": "two"}
+    assert follow(door).status_code == 303
+    assert provider.asked.count("/keys") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_public", [True])
+def test_a_public_client_signs_people_in_without_a_secret(door: Door, provider: LocalProvider) -> None:
+    provider.public = True
+    assert follow(door).status_code == 303
+
+
+@pytest.mark.slow
+def test_no_field_of_the_provider_s_description_is_an_option_of_our_client(
+    door: Door, provider: LocalProvider
+) -> None:
+    provider.also = {"proxy": "http://127.0.0.1:9", "timeout": 1e-9, "scope": "everything", "client_id": "x"}
+    answer = door.browser.get("/sign-in")
+    assert parse_qs(urlsplit(answer.headers["location"]).query)["scope"] == ["openid profile email"]
+    assert follow(door).status_code == 303
+
+
+def test_an_answer_of_the_provider_that_is_too_long_is_refused(door: Door, provider: LocalProvider) -> None:
+    provider.also = {"padding": "x" * oidc.LONGEST_ANSWER}
+    answer = door.browser.get("/sign-in")
+    assert answer.status_code == 503
+    assert "does not end its answer" in answer.json()["detail"]
+
+
 def test_what_the_provider_refuses_is_said(door: Door) -> None:
     answer = door.browser.get("/sign-in/return", params={"error": "access_denied", "state": "x"})
     assert answer.status_code == 403
@@ -329,7 +378,10 @@ def test_what_the_provider_refuses_is_said(door: Door) -> None:
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ('[oidc]\nissuer = "https://a.example"\nclient_id = "p"\nread = ["*"]', "needs address of [service]"),
+        (
+            '[oidc]\nissuer = "https://a.example"\nclient_id = "p"\nread = ["*"]',
+            "needs external_url of [service]",
+        ),
         ('[oidc]\nissuer = "https://a.example"\nread = ["*"]', "issuer needs client_id"),
         ('[oidc]\nissuer = "https://a.example"\nclient_id = "p"', "nobody could do anything"),
         ('[oidc]\nissuer = "https://a.example"\nclient_id = "p"\nact = ["*"]', "name who may act"),
@@ -342,5 +394,5 @@ def test_settings_that_would_let_in_nobody_or_anybody_are_refused(
     file = tmp_path / "predrain.toml"
     file.write_text(written)
     with pytest.raises(BadSettings) as refused:
-        load(file, {})
+        load_settings(file, {})
     assert told in str(refused.value)

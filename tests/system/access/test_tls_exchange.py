@@ -18,7 +18,7 @@ import httpx2
 import pytest
 import trustme
 
-from predrain.service.access.certificate import Certificate, CertificateUnusable, complaint
+from predrain.service.access.certificate import Certificate, CertificateUnusable, describe_certificate_expiry
 
 PREDRAIN = Path(sys.executable).with_name("predrain")
 pytestmark = pytest.mark.system
@@ -215,19 +215,19 @@ def test_half_of_a_new_pair_is_not_taken_and_the_other_half_completes_it(
     )
     held = Certificate(chain, key)
     before = held.ends_at
-    assert not held.follow()
+    assert not held.reload_if_changed()
     new = authority.issue_cert("a.example", not_after=datetime.now(UTC) + timedelta(days=90))
     chain.write_bytes(b"".join(blob.bytes() for blob in new.cert_chain_pems))
     with pytest.raises(CertificateUnusable):
-        held.follow()
+        held.reload_if_changed()
     assert held.ends_at == before
     key.write_bytes(new.private_key_pem.bytes())
-    assert held.follow()
+    assert held.reload_if_changed()
     assert held.ends_at > before
 
 
 def test_the_end_of_a_certificate_is_said_two_weeks_before(tmp_path: Path) -> None:
     now = datetime(2026, 3, 10, tzinfo=UTC)
-    assert complaint(tmp_path, now + timedelta(days=15), now) is None
-    assert "ends at 2026-03-24" in str(complaint(tmp_path, now + timedelta(days=14), now))
-    assert "without a restart" in str(complaint(tmp_path, now, now))
+    assert describe_certificate_expiry(tmp_path, now + timedelta(days=15), now) is None
+    assert "ends at 2026-03-24" in str(describe_certificate_expiry(tmp_path, now + timedelta(days=14), now))
+    assert "without a restart" in str(describe_certificate_expiry(tmp_path, now, now))

@@ -9,14 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.actions.recorded_facts import read_fact, write_fact
 from tests.system.ceph import roots
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.surviving import World
 
 Start = Callable[..., MiniCluster]
+Fact = dict[str, Any]
+CheckFact = Callable[[str, Fact, Callable[[Fact], object]], None]
+"""A function of a recording's name, of what the cluster did now, and of the part that is the same in each run."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,6 +66,18 @@ def start(release: str) -> Iterator[Start]:
     yield begin
     for cluster in running:
         cluster.stop()
+
+
+@pytest.fixture
+def check_fact(release: str) -> CheckFact:
+    """Compare what a real cluster did with the recording. With RECORD_FACTS=1, write the recording instead."""
+
+    def check(name: str, found: Fact, stable: Callable[[Fact], object]) -> None:
+        if os.environ.get("RECORD_FACTS") == "1":
+            write_fact(name, {"recorded_on": release, **found})
+        assert stable(found) == stable(read_fact(name))
+
+    return check
 
 
 @pytest.fixture(scope="module")

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import Command, CommandResult
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import Command, CommandResult
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.policy import Policy
-from predrain.data.drain import Drain, DrainState
+from predrain.actions.core.drain_policy import Policy
+from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import PgId
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 
 QUICK = "mgr_stats_period = 1\nmon_osd_report_timeout = 900\n"
-POLICY = Policy(tick_seconds=1.0, statistics_seconds=1.0, out_share_max=0.5)
+POLICY = Policy(tick_seconds=1.0, mgr_stats_period_seconds=1.0, out_share_max=0.5)
 
 
 @dataclass
@@ -62,14 +62,18 @@ class Driven:
         """A fresh look."""
         return self.port.view()
 
-    def asked(self, target: str, intent: str = "replace") -> Drain:
-        """A drain, proposed and approved."""
+    def proposed(self, target: str, intent: Intent = Intent.REPLACE) -> Drain:
+        """A drain with its plan, which may refuse; nobody has approved it."""
         now = datetime.now(UTC)
         self.controller.tick(now, {})
-        drain = self.controller.propose(target, "operator", "test", now, intent)
+        return self.controller.requests.propose(target, "operator", "test", now, intent)
+
+    def asked(self, target: str, intent: Intent = Intent.REPLACE) -> Drain:
+        """A drain, proposed and approved."""
+        drain = self.proposed(target, intent)
         assert drain.plan is not None
         assert not drain.plan.refusals, drain.plan.refusals
-        return self.controller.requests.approve(drain.id, "operator", now)
+        return self.controller.requests.approve(drain.id, "operator", datetime.now(UTC))
 
     def until(
         self,
@@ -80,7 +84,7 @@ class Driven:
     ) -> Drain:
         """Tick until the drain is in one of `states`; `each` is shown every look."""
         end = idle_seconds() + seconds
-        while (found := self.controller.requests.known(drain.id)).state not in states:
+        while (found := self.controller.requests.get_drain(drain.id)).state not in states:
             assert idle_seconds() < end, f"{found.state}, held by {found.held_by}, {found.progress}"
             report = self.controller.tick(datetime.now(UTC), {})
             if report.view is not None:

@@ -17,6 +17,9 @@ from tests.system.ceph.minicluster import MiniCluster
 
 MODULE = ROOT / "actions" / "ceph_mgr" / "predrain"
 INTERVAL = 2
+FIRST_REPORT_SECONDS = 90
+"""A new mgr reports no health checks to the mons until every OSD has reported to it, or four `mgr_stats_period`s (20 s)
+have passed, so that the checks of its modules come late."""
 
 
 @dataclass
@@ -44,14 +47,14 @@ class Mgr:
     def wait(self, condition: Any, what: str, seconds: float = 30) -> Any:
         return self.cluster.wait(condition, seconds, what)
 
-    def until(self, **wanted: bool) -> dict[str, Any]:
+    def until(self, seconds: float = 30, **wanted: bool) -> dict[str, Any]:
         """Health checks, once those named (without prefix) stand or do not."""
 
         def stands() -> bool:
             found = self.checks()
             return all((f"PREDRAIN_{code}" in found) is there for code, there in wanted.items())
 
-        self.wait(stands, str(wanted))
+        self.wait(stands, str(wanted), seconds)
         return self.checks()
 
     def point(self, url: str, token: str = "") -> None:
@@ -64,8 +67,8 @@ class Mgr:
 
     def trouble(self, words: str) -> str:
         """What `status` says is wrong, once it has these words."""
-        status = self.wait(lambda: words in self.json("status")["trouble"] and self.json("status"), words)
-        return str(status["trouble"])
+        status = self.wait(lambda: words in self.json("status")["error"] and self.json("status"), words)
+        return str(status["error"])
 
     def restarted(self, how: Any) -> None:
         """After `how`, another mgr process answers the module's commands."""
@@ -119,6 +122,6 @@ def calm(mgr: Mgr) -> Iterator[None]:
     mgr.option("url", "")
     mgr.option("mode", "mirror")
     mgr.ask("unhalt")
-    for key in ("token", "ca", "hand_key", "steps"):
+    for key in ("token", "ca", "executor_key", "steps"):
         mgr.cluster.try_command("config-key rm", key=f"mgr/predrain/{key}")
     mgr.log_is_clean()

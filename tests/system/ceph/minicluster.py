@@ -27,8 +27,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from predrain.actions.cluster.rados import Connection
-from predrain.actions.controller.ceph_caps import caps
+from predrain.actions.cluster.rados_connection import Connection
+from predrain.actions.controller.ceph_caps import build_cephx_caps
 from tests.deadlines import idle_seconds
 from tests.processes import freeze_process, thaw_process
 from tests.system.ceph import roots
@@ -283,7 +283,7 @@ class MiniCluster:
 
     def least(self) -> Connection:
         """As predrain's own user, with exactly the caps that `predrain ceph auth` prints."""
-        self.client("client.predrain", caps().by_service())
+        self.client("client.predrain", build_cephx_caps().by_service())
         return self.connection("client.predrain")
 
     def client(self, name: str, allowed: Mapping[str, str]) -> Path:

@@ -23,20 +23,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from predrain.actions.cluster.cluster_port import Command, CommandResult
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import Command, CommandResult
-from predrain.actions.cluster.rados import Connection, Rados
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Connection, Rados
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.cluster.view import ClusterView
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.policy import Policy
-from predrain.data.store.sqlite import SqliteStore
-from tests.actions.made_keep import SIGNING_KEY
+from predrain.actions.core.drain_policy import Policy
+from predrain.data.store.sqlite_store import SqliteStore
+from tests.actions.made_config_keys import SIGNING_KEY
 from tests.deadlines import idle_seconds
 
-POLICY = Policy(tick_seconds=1.0, statistics_seconds=1.0, out_share_max=0.5)
+POLICY = Policy(tick_seconds=1.0, mgr_stats_period_seconds=1.0, out_share_max=0.5)
 """For clusters with `mgr_stats_period` 1."""
 
 

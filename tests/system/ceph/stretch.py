@@ -6,9 +6,11 @@ OSDs stand at the sites in turn: the even ones at dc1, the odd ones at dc2. Paci
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
+from predrain.actions.cluster.cluster_view import StretchMode
 from predrain.actions.cluster.dumps.osd_dump import osd_dump
-from predrain.actions.cluster.view import StretchMode
+from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.ports import reserve_port
 
@@ -32,16 +34,15 @@ def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
         cluster.command(
             "osd crush move", name=cluster.host_of(f"osd.{osd}"), args=[f"datacenter={site_of(osd)}"]
         )
-    add_rules(cluster)
+    add_rules(cluster, RULES)
     cluster.command("osd set-require-min-compat-client", version="luminous")
     cluster.pool("rep", pg_num=pg_num, size=3)
     cluster.wait_clean()
     cluster.command("mon set election_strategy", strategy="connectivity")
     for mon, site in zip("abc", (*SITES, "dc3"), strict=True):
         cluster.command("mon set_location", name=mon, args=[f"datacenter={site}"])
-    time.sleep(
-        3
-    )  # Pacific may lose the change of the monmap, and keep the osdmap's, where another one is under way
+    # Pacific may lose the change of the monmap, and keep the osdmap's, while another change or election runs.
+    cluster.wait(lambda: settled_mons(cluster), 60, "mons that hold one election and one map")
     cluster.command(
         "mon enable_stretch_mode",
         tiebreaker_mon="c",
@@ -52,6 +53,19 @@ def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
     cluster.pool("late", pg_num=pg_num, size=4)
     cluster.command("osd pool set", pool="late", var="crush_rule", val="sites_first")
     cluster.wait_clean()
+
+
+def settled_mons(cluster: MiniCluster, seconds: float = 4) -> bool:
+    """Whether all mons are in quorum, with one election and one monmap for so many idle seconds."""
+    until, first = idle_seconds() + seconds, None
+    while idle_seconds() < until:
+        status = cluster.json("quorum_status")
+        look = (status["election_epoch"], status["monmap"]["epoch"], tuple(sorted(status["quorum"])))
+        if len(look[2]) < len(status["monmap"]["mons"]) or first not in (None, look):
+            return False
+        first = look
+        time.sleep(0.3)
+    return True
 
 
 def site_of(osd: int) -> str:
@@ -92,13 +106,13 @@ def _named(cluster: MiniCluster, mon: str) -> tuple[str, ...]:
     return "-i", mon, "-c", conf, "--mon-data", str(cluster.inside / f"mon-{mon}")
 
 
-def add_rules(cluster: MiniCluster) -> None:
-    """Both ways to write a rule for two sites."""
+def add_rules(cluster: MiniCluster, rules_by_name: Mapping[str, str]) -> None:
+    """Add replicated rules by their steps; they get the numbers from 5."""
     cluster.folder.joinpath("crushmap").write_bytes(cluster.command("osd getcrushmap"))
     text = cluster.run("crushtool", "-d", str(cluster.inside / "crushmap")).decode()
     rules = "".join(
         f"rule {name} {{\n id {number}\n type replicated\n min_size 1\n max_size 10\n{steps}}}\n"
-        for number, (name, steps) in enumerate(RULES.items(), 5)
+        for number, (name, steps) in enumerate(rules_by_name.items(), 5)
     )
     cluster.folder.joinpath("crushmap.txt").write_text(
         text.replace("# end crush map", rules + "# end crush map")

@@ -15,11 +15,11 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from predrain.actions.cluster.config_key_store import ConfigKeys
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
 from predrain.actions.controller.controller import Controller
 from predrain.data.drain import Drain
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.runner import POLICY, as_given
@@ -114,7 +114,7 @@ class World:
         """A drain that may begin."""
         store = SqliteStore(self.store)
         controller = self.controller(store)
-        drain = controller.propose(f"osd.{osd}", "operator", "test", now())
+        drain = controller.requests.propose(f"osd.{osd}", "operator", "test", now())
         approved = controller.requests.approve(drain.id, "operator", now())
         store.close()
         return approved

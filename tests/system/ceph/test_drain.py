@@ -17,21 +17,21 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.controller.ceph_caps import User, caps
-from predrain.actions.core.policy import Mode, Policy
+from predrain.actions.controller.ceph_caps import CephUser, build_cephx_caps
+from predrain.actions.core.drain_policy import Mode, Policy
 from predrain.data.clock import SystemClock
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId, HostName
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.drains.plan_etags import seal
-from predrain.service.live_cluster import make_live_cluster
-from predrain.service.settings import CephTable, ServiceTable, Settings
-from predrain.service.up import forecaster_of
-from tests.actions.made_keep import SIGNING_KEY
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import CephTable, ServiceTable, Settings
+from predrain.service.drains.live_cluster import make_live_cluster
+from predrain.service.processes.up import forecaster_of
+from tests.actions.made_config_keys import SIGNING_KEY
 from tests.deadlines import idle_seconds
+from tests.service.person_requests import approve_drain
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
 
@@ -124,7 +124,7 @@ def whole(start: Start) -> MiniCluster:
     cluster.pool("rep", pg_num=16, size=3)
     cluster.pool("ec", pg_num=16, k=2, m=1)
     cluster.pool("predrain", pg_num=8, size=3)
-    cluster.client("client.predrain", caps(User.SERVICE).by_service())
+    cluster.client("client.predrain", build_cephx_caps(CephUser.SERVICE).by_service())
     return cluster
 
 
@@ -144,14 +144,16 @@ def ceph_table(cluster: MiniCluster) -> CephTable:
 
 
 @pytest.fixture
-def house(whole: MiniCluster, tmp_path: Path) -> Iterator[House]:
+def application(whole: MiniCluster, tmp_path: Path) -> Iterator[Application]:
     """The service as `predrain up` composes it, with a policy for a small cluster."""
     settings = Settings(service=ServiceTable(state=tmp_path), ceph=ceph_table(whole))
     store = SqliteStore(tmp_path / "store.sqlite")
     cluster = make_live_cluster(settings.ceph, store, lambda: SIGNING_KEY)
-    ports = Ports(SqliteLog(tmp_path / "log.sqlite"), store, SystemClock(), forecaster_of(None), cluster)
-    policy = replace(Policy(), mode=Mode.PROPOSE, statistics_seconds=1.0, out_share_max=0.3)
-    made = House(ports, policy, settings)
+    ports = ApplicationPorts(
+        SqliteLog(tmp_path / "log.sqlite"), store, SystemClock(), forecaster_of(None), cluster
+    )
+    policy = replace(Policy(), mode=Mode.PROPOSE, mgr_stats_period_seconds=1.0, out_share_max=0.3)
+    made = Application(ports, policy, settings)
     made.start()
     yield made
     made.stop()
@@ -174,30 +176,30 @@ def failing(device: str, host: str, at: datetime) -> Reading:
     return Reading(DeviceId(device), HostName(host), at, at, seen)
 
 
-def ticked(house: House, seconds: float, *states: DrainState) -> Any:
+def ticked(application: Application, seconds: float, *states: DrainState) -> Any:
     """Tick every second until the one drain is in one of `states`."""
     until = idle_seconds() + seconds
     while True:
-        house.step_controller()
-        drains = house.store.drains()
+        application.step_controller()
+        drains = application.store.drains()
         if drains and drains[0].state in states:
             return drains[0]
         told = [(one.state, one.held_by, one.progress) for one in drains]
-        assert idle_seconds() < until, f"{told}; {house.controlling()}"
+        assert idle_seconds() < until, f"{told}; {application.describe_controller()}"
         time.sleep(1.0)
 
 
 def test_a_disk_that_turns_bad_is_drained_before_it_fails_and_nobody_misses_a_byte(
-    whole: MiniCluster, written: dict[str, dict[str, str]], house: House
+    whole: MiniCluster, written: dict[str, dict[str, str]], application: Application
 ) -> None:
     before = whole.json("config dump")
     device = next(d["devid"] for d in whole.json("device ls") if f"osd.{SUSPECT}" in d["daemons"])
     now = datetime.now(UTC)
     for hours in (3.0, 1.5, 0.0):
-        house.ingest([failing(device, "host1", now - timedelta(hours=hours))])
-    while house.step_worker().taken:
+        application.ingest([failing(device, "host1", now - timedelta(hours=hours))])
+    while application.step_worker().taken:
         pass
-    proposed = ticked(house, 60, DrainState.PROPOSED)
+    proposed = ticked(application, 60, DrainState.PROPOSED)
     assert proposed.device == device
     assert proposed.osds == (SUSPECT,)
     assert not proposed.plan.refusals
@@ -205,10 +207,10 @@ def test_a_disk_that_turns_bad_is_drained_before_it_fails_and_nobody_misses_a_by
     pools = Pools.of(whole)
     on_it = sum(pools.shard(pg) for pg in pgs if SUSPECT in pg["acting"])
     said = proposed.plan.bytes
-    house.ask(lambda control, at: control.approve(proposed.id, seal(proposed), "operator", at))
+    approve_drain(application, proposed, "operator")
     with Sampler(whole, pools) as seen:
-        done = ticked(house, 500, DrainState.VERIFIED, DrainState.FAILED)
-    journal = "\n".join(f"{e.seen} | {e.decided} | {e.answered}" for e in house.store.journal(done.id))
+        done = ticked(application, 500, DrainState.VERIFIED, DrainState.FAILED)
+    journal = "\n".join(f"{e.seen} | {e.decided} | {e.answered}" for e in application.store.journal(done.id))
     assert done.state is DrainState.VERIFIED, journal
     assert seen.hurt == [], journal
     whole.flush()
@@ -216,7 +218,7 @@ def test_a_disk_that_turns_bad_is_drained_before_it_fails_and_nobody_misses_a_by
     assert whole.json("osd safe-to-destroy", ids=[str(SUSPECT)])["safe_to_destroy"] == [SUSPECT]
     assert seen.copied <= 1.1 * on_it, f"{seen.came}\n{journal}"
     assert abs(said - seen.copied) <= 0.1 * seen.copied
-    assert seen.peering_most <= house.policy.peering_max
+    assert seen.peering_most <= application.policy.peering_max
     assert {pool: whole.read_back(pool) for pool in written} == written
     assert whole.json("config dump") == before
     # Where CRUSH's own choice was full, or told no size, a pin keeps what was passed by.
@@ -232,7 +234,7 @@ def test_the_command_line_drains_straight_on_the_cluster_and_says_how_it_went(
     settings = tmp_path / "predrain.toml"
     settings.write_text(
         f'[ceph]\nconf = "{ceph.conf}"\nkeyring = "{ceph.keyring}"\nname = "{ceph.name}"\npython = [{python}]\n'
-        "[policy]\ntick_seconds = 1\nstatistics_seconds = 1\nout_share_max = 0.5\n"
+        "[policy]\ntick_seconds = 1\nmgr_stats_period_seconds = 1\nout_share_max = 0.5\n"
     )
     command = [str(Path(sys.executable).with_name("predrain")), "drain"]
     words = ["--config", str(settings), "--state", str(tmp_path / "state")]

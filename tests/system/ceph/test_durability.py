@@ -15,8 +15,8 @@ import pytest
 
 from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease import RadosLease
-from predrain.actions.cluster.rados import Rados
-from predrain.service.process_identity import has_ended, name_this_process
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.service.runtime.process_identity import has_ended, name_this_process
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.runner import as_given
 from tests.system.ceph.surviving import World, done, held, sent, small
@@ -58,7 +58,7 @@ def test_the_lease_is_one_clients_until_it_expires_or_is_given_back(world: World
     one.release()
     assert two.hold()
     time.sleep(2.1)
-    assert not two.held()
+    assert not two.is_held()
     world.cluster.wait(one.hold, 6, "the lock expires")
     assert not two.hold()
     one.release()
@@ -73,8 +73,8 @@ def test_the_holder_is_told_and_the_lock_of_a_killed_process_is_broken_at_once(w
     """The holder is a process of its own, so that the cluster knows it as another client that never says good-bye."""
     said = (
         "import json, sys, time; from predrain.actions.cluster.lease import RadosLease\n"
-        "from predrain.actions.cluster.rados import Connection, Rados\n"
-        "from predrain.service.process_identity import name_this_process\n"
+        "from predrain.actions.cluster.rados_connection import Connection, Rados\n"
+        "from predrain.service.runtime.process_identity import name_this_process\n"
         "given = json.loads(sys.argv[1]); given['interpreter'] = tuple(given['interpreter'])\n"
         "lease = RadosLease(Rados(Connection(**given)), name_this_process(), time.monotonic, seconds=600)\n"
         "assert lease.hold(), lease.why\n"

@@ -17,8 +17,8 @@ from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.lease_owner import parse_owner
 from predrain.actions.cluster.signed_keys import SignedKeys
 from predrain.actions.controller.forwarded_requests import ANSWERS, REQUESTS
-from predrain.data.store.sqlite import SqliteStore
-from tests.actions.made_keep import SIGNING_KEY
+from predrain.data.store.sqlite_store import SqliteStore
+from tests.actions.made_config_keys import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.surviving import World, small
 
@@ -33,7 +33,7 @@ lease_seconds = 15
 
 [policy]
 tick_seconds = 1
-statistics_seconds = 1
+mgr_stats_period_seconds = 1
 out_share_max = 0.5
 """
 
@@ -215,9 +215,9 @@ def test_a_text_of_an_older_version_is_signed_once_a_person_has_seen_the_list(ma
     assert shown.returncode == 3, shown.stderr
     assert "predrain/steps: unsigned" in shown.stdout
     assert "7 elder" in shown.stdout
-    assert machines.adopt("desk", "--seen", "0" * 16).returncode == 1
-    seen = shown.stdout.rpartition("--seen ")[2].strip()
-    signed = machines.adopt("desk", "--seen", seen)
+    assert machines.adopt("desk", "--list-id", "0" * 16).returncode == 1
+    seen = shown.stdout.rpartition("--list-id ")[2].strip()
+    signed = machines.adopt("desk", "--list-id", seen)
     assert signed.returncode == 0, (signed.stdout, signed.stderr)
     kept = SignedKeys(ConfigKeys(machines.world.channel), SIGNING_KEY)
     assert kept.read("steps") == "7 elder"

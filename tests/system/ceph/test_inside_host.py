@@ -6,6 +6,7 @@ import pytest
 
 from predrain.data.drain import DrainState
 from predrain.data.ids import OsdId
+from predrain.data.plan_refusal import PlanRefusalKind
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven, places
 from tests.system.ceph.minicluster import MiniCluster
@@ -27,8 +28,11 @@ def narrow(start: Start) -> tuple[MiniCluster, dict[str, str]]:
 def test_the_lone_disk_of_a_host_is_refused_with_the_reason(
     narrow: tuple[MiniCluster, dict[str, str]],
 ) -> None:
-    with Driven(narrow[0]) as drive, pytest.raises(AssertionError, match="no spare failure domain"):
-        drive.asked("osd.6")
+    with Driven(narrow[0]) as drive:
+        plan = drive.proposed("osd.6").plan
+        assert plan is not None
+        assert [refusal.kind for refusal in plan.refusals] == [PlanRefusalKind.ZERO_WITHOUT_PLACE]
+        assert "no spare failure domain" in plan.why
 
 
 def test_a_disk_with_a_sibling_drains_inside_its_host(narrow: tuple[MiniCluster, dict[str, str]]) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.rados_connection import Rados
 from predrain.collector.latency import LatencyWatch, LatencyWatchLimits, admin_sockets
 from predrain.data.ids import HostName
-from predrain.data.reading import LatencySummary
+from predrain.data.latency_windows import LatencySummary
 from predrain.data.wire import accept_latency
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
@@ -58,7 +58,7 @@ def root(looped: MiniCluster, tmp_path: Path) -> Path:
 def watch(looped: MiniCluster, root: Path) -> LatencyWatch:
     loops = [Path(device).name for device in looped.devices.attached()]
     return LatencyWatch(
-        lambda: admin_sockets(root), lambda osd: (loops[osd],), TwelveSeconds(), HostName("minihost")
+        lambda: admin_sockets(root), lambda osd: (loops[osd.osd],), TwelveSeconds(), HostName("minihost")
     )
 
 
@@ -71,7 +71,7 @@ def client(looped: MiniCluster) -> Iterator[Rados]:
 
 def rest_of_window(watch: LatencyWatch) -> dict[int, LatencySummary]:
     """Look on until the window is over; by OSD."""
-    while not (told := watch.summaries()):
+    while not (told := watch.take_summaries()):
         watch.sample()
     for summary in told:
         assert accept_latency(summary, FIRST + timedelta(hours=1)) == summary
@@ -154,9 +154,10 @@ def test_a_frozen_osd_leaves_the_others_their_window_and_is_named(looped: MiniCl
             watch.sample()
     finally:
         looped.thaw("osd.1")
-    assert {summary.osd for summary in watch.summaries()} == {0, 2}
-    assert set(watch.trouble) == {"osd.1"}
-    assert "has not answered within 1 s: look at the OSD's log and at its disk" in watch.trouble["osd.1"]
+    assert {summary.osd for summary in watch.take_summaries()} == {0, 2}
+    (sentence,) = watch.trouble.values()
+    assert "the admin socket of osd.1, " in sentence
+    assert "has not answered within 1 s: look at the OSD's log and at its disk" in sentence
     looped.wait(lambda: watch.sample() or not watch.trouble, 60, "osd.1 answering again")
 
 
@@ -165,7 +166,7 @@ def test_operations_that_wait_for_a_frozen_replica_are_counted_as_slow(
     looped: MiniCluster, root: Path
 ) -> None:
     watch = LatencyWatch(
-        lambda: {osd: path for osd, path in admin_sockets(root).items() if osd != 2}, lambda _: (),
+        lambda: {path: one for path, one in admin_sockets(root).items() if one.osd != 2}, lambda _: (),
         TwelveSeconds(), HostName("minihost"),
     )  # fmt: skip
     looped.command("config set", who="osd", name="osd_op_complaint_time", value="1")
@@ -216,7 +217,7 @@ def test_a_window_in_which_an_osd_scrubbed_says_so(looped: MiniCluster, watch: L
 
         def seen() -> bool:
             watch.sample()
-            told.extend(watch.summaries())
+            told.extend(watch.take_summaries())
             return any(one.scrubbing for one in told)
 
         looped.wait(seen, 60, "a scrub")

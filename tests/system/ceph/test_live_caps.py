@@ -9,11 +9,7 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
-from predrain.actions.cluster.dumps.questions import PG_BRIEF, QUESTIONS, running_scheduler, whole_rows
-from predrain.actions.cluster.lease import RadosLease
-from predrain.actions.cluster.live import LiveCluster, words
-from predrain.actions.cluster.port import (
+from predrain.actions.cluster.cluster_port import (
     Balancer,
     ClusterUnreachable,
     Command,
@@ -28,11 +24,15 @@ from predrain.actions.cluster.port import (
     SetUpmap,
     WithdrawLife,
 )
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.cluster.view import PROPOSE_INTERVAL
-from predrain.actions.controller.ceph_caps import User, caps, hands
-from predrain.actions.core.throttle_options import OPTIONS, PROFILE
-from predrain.actions.mechanics.retire import FLAGS
+from predrain.actions.cluster.cluster_view import PROPOSE_INTERVAL
+from predrain.actions.cluster.config_key_store import PIECE_BYTES, ConfigKeys
+from predrain.actions.cluster.dumps.view_questions import PG_BRIEF, QUESTIONS, running_scheduler, whole_rows
+from predrain.actions.cluster.lease import RadosLease
+from predrain.actions.cluster.live_ceph import LiveCluster, to_ceph_commands
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.actions.controller.ceph_caps import CephUser, build_cephx_caps
+from predrain.actions.core.held_throttles import OPTIONS, PROFILE
+from predrain.actions.mechanics.crush_removal import FLAGS
 from predrain.data.ids import DeviceId, OsdId, PgId
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
@@ -61,7 +61,7 @@ def _channel(world: MiniCluster, name: str, allowed: dict[str, str]) -> Rados:
 @pytest.fixture(scope="module")
 def ours(world: MiniCluster) -> Iterator[Rados]:
     """The service's own user."""
-    channel = _channel(world, "client.predrain", caps().by_service())
+    channel = _channel(world, "client.predrain", build_cephx_caps().by_service())
     yield channel
     channel.close()
 
@@ -115,7 +115,7 @@ def test_every_command_of_the_engine_is_carried_out(world: MiniCluster, ours: Ra
     before = _settings_of_daemons(world)
     refused = []
     for command in _commands(world):
-        replies = ours.ask_all(words(command))
+        replies = ours.ask_all(to_ceph_commands(command))
         refused += [(command, reply.rc, reply.err) for reply in replies if not reply.ok]
     assert refused == []
     assert _settings_of_daemons(world) == before
@@ -187,7 +187,7 @@ def test_no_object_of_another_pool_can_be_touched(ours: Rados) -> None:
 
 
 def test_a_service_that_acts_through_the_mgr_module_cannot_change_the_map(world: MiniCluster) -> None:
-    channel = _channel(world, "client.reading", caps(User.READING).by_service())
+    channel = _channel(world, "client.reading", build_cephx_caps(CephUser.READING).by_service())
     try:
         assert all(channel.ask(q.to, q.prefix, q.arguments).rc != EACCES for q in QUESTIONS)
         keep, admin = ConfigKeys(channel), Rados(world.connection())
@@ -209,18 +209,18 @@ def test_a_service_that_acts_through_the_mgr_module_cannot_change_the_map(world:
             ), name
         assert channel.ask("mon", "config-key rm", {"key": "predrain/steps"}).rc == EACCES
         for command in _commands(world):
-            assert {reply.rc for reply in channel.ask_all(words(command))} == {EACCES}, command
+            assert {reply.rc for reply in channel.ask_all(to_ceph_commands(command))} == {EACCES}, command
     finally:
         channel.close()
 
 
 def test_the_second_key_may_ask_for_the_light_and_not_for_the_map(world: MiniCluster) -> None:
-    channel = _channel(world, "client.hands", hands().by_service())
+    channel = _channel(world, "client.hands", build_cephx_caps(CephUser.HANDS).by_service())
     try:
         device = DeviceId(world.json("device ls")[0]["devid"])
-        (light,) = channel.ask_all(words(DeviceLight(device, on=True)))
+        (light,) = channel.ask_all(to_ceph_commands(DeviceLight(device, on=True)))
         assert light.rc != EACCES  # there is no orchestrator to do it
         assert channel.ask("mgr", "orch osd rm", {"osd_id": ["0"]}).rc not in (0, EACCES)
-        assert channel.ask_all(words(Reweight(OsdId(1), 0.5)))[0].rc == EACCES
+        assert channel.ask_all(to_ceph_commands(Reweight(OsdId(1), 0.5)))[0].rc == EACCES
     finally:
         channel.close()

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from predrain.actions.cluster.cluster_view import PROPOSE_INTERVAL, ClusterView
 from predrain.actions.cluster.config_key_store import ConfigKeys
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.cluster.view import PROPOSE_INTERVAL, ClusterView
 from predrain.actions.controller.controller import Controller
 from predrain.actions.controller.fast_maps import RECORD
 from predrain.actions.core.claimed_settings import FAST_MAPS
 from predrain.data.drain import Drain, DrainState
-from predrain.data.setting import Yielded
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.setting import YieldedValue
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import POLICY, QUICK, Driven
@@ -28,7 +28,7 @@ from tests.system.ceph.minicluster import MiniCluster
 S = DrainState
 ROW = f"mon/{PROPOSE_INTERVAL}"
 KEY = "a key for tests, of thirty-two letters or more"
-FAST = replace(POLICY, fast_maps=0.25, in_flight_max=2)
+FAST = replace(POLICY, fast_maps_seconds=0.25, in_flight_max=2)
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +84,14 @@ def fast(driven: Driven) -> Drain:
     """A drain whose PGs move, with fast maps in force."""
     drain = driven.asked("osd.0")
     tick(driven, lambda: driven.view().settings.get(ROW) == "0.250000")
-    tick(driven, lambda: driven.controller.requests.known(drain.id).progress.in_flight > 0)
+    tick(driven, lambda: driven.controller.requests.get_drain(drain.id).progress.in_flight > 0)
     driven.cluster.wait(lambda: in_force(driven.cluster) == 0.25, 20, "the monitor obeys it")
     return drain
 
 
 def ended(driven: Driven, drain: Drain) -> None:
     """The drain, cancelled to its end; a look more, that what was sent is seen."""
-    if driven.controller.requests.known(drain.id).state is not S.CANCELLED:
+    if driven.controller.requests.get_drain(drain.id).state is not S.CANCELLED:
         driven.controller.requests.cancel(drain.id, "operator", datetime.now(UTC))
         driven.until(drain, S.CANCELLED)
     driven.controller.tick(datetime.now(UTC), {})
@@ -154,7 +154,7 @@ def test_what_an_operator_sets_or_removes_meanwhile_stays(
     else:
         busy.command("config set", who="mon", name=PROPOSE_INTERVAL, value=theirs)
     set_by_them = rows(busy)
-    tick(driven, lambda: Yielded(FAST_MAPS) in driven.controller.requests.known(drain.id).ours)
+    tick(driven, lambda: YieldedValue(FAST_MAPS) in driven.controller.requests.get_drain(drain.id).ours)
     ended(driven, drain)
     assert rows(busy) == set_by_them
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime
 
-from predrain.data.drain import DrainState
+from predrain.data.drain import DrainState, Intent
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven, places
 from tests.system.ceph.minicluster import MiniCluster
@@ -37,11 +37,11 @@ def test_a_new_disk_in_the_slot_gets_its_share_back_a_few_pgs_at_a_time(start: S
     with Driven(cluster) as driven:
         before = places(driven.view())
         drained = driven.until(driven.asked(f"osd.{SLOT}"), S.VERIFIED)
-        driven.controller.hand_over(drained.id, "operator", datetime.now(UTC))
+        driven.controller.requests.hand_over(drained.id, "operator", datetime.now(UTC))
         swapped(cluster, SLOT)
         cluster.wait_clean()
         assert driven.view().osds[SLOT].reweight == 0.0
-        fill = driven.asked(f"osd.{SLOT}", "fill")
+        fill = driven.asked(f"osd.{SLOT}", Intent.FILL)
         assert fill.plan is not None
         peering: list[int] = []
         driven.until(

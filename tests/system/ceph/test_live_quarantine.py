@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from predrain.actions.cluster.port import PrimaryAffinity
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.mechanics.affinity import leaders, led
-from predrain.data.drain import DrainState, Mechanic
+from predrain.actions.cluster.cluster_port import PrimaryAffinity
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.mechanics.primary_affinity import compute_pg_primaries, find_primary_pgs
+from predrain.data.drain import DrainState, Intent, Mechanic
 from predrain.data.ids import OsdId, PgId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
@@ -36,10 +36,10 @@ def test_a_slow_osd_leads_nothing_while_quarantined_and_all_as_before_after(star
         view, before = drive.view(), primaries(cluster)
         held, weights = places(view), _weights(view)
         slow = OsdId(Counter(before.values()).most_common(1)[0][0])
-        leading = led(view, slow)
+        leading = find_primary_pgs(view, slow)
         assert leading == {pg for pg, osd in before.items() if osd == slow}
         assert {view.pools[view.pgs[pg].pool].name for pg in leading} >= {"rep", "ec"}
-        drain = drive.asked(f"osd.{slow}", "quarantine")
+        drain = drive.asked(f"osd.{slow}", Intent.QUARANTINE)
         assert drain.plan is not None
         assert drain.plan.mechanic is Mechanic.PRIMARY_AFFINITY
         assert set(drain.plan.stirred) == leading
@@ -77,7 +77,7 @@ def _leaders_are_computed_as_the_cluster_has_them(cluster: MiniCluster, drive: D
         cluster.wait_clean()
         cluster.flush()
         view = drive.view()
-        assert leaders(view, list(view.pgs), {}) == primaries(cluster), f"at {one}, {other}"
+        assert compute_pg_primaries(view, list(view.pgs), {}) == primaries(cluster), f"at {one}, {other}"
 
 
 def _tick_until_it_leads_nothing(drive: Driven, slow: OsdId, watch: Callable[[ClusterView], None]) -> None:
@@ -86,7 +86,7 @@ def _tick_until_it_leads_nothing(drive: Driven, slow: OsdId, watch: Callable[[Cl
         report = drive.controller.tick(datetime.now(UTC), {})
         assert report.view is not None
         watch(report.view)
-        if report.view.osds[slow].primary_affinity == 0.0 and not led(report.view, slow):
+        if report.view.osds[slow].primary_affinity == 0.0 and not find_primary_pgs(report.view, slow):
             return
         assert idle_seconds() < end, [d.held_by for d in drive.store.drains()]
         time.sleep(POLICY.tick_seconds)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.controller.ceph_caps import User, caps
-from predrain.actions.controller.held_caps import held
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.actions.controller.ceph_caps import CephUser, build_cephx_caps
+from predrain.actions.controller.held_caps import probe_held_caps
 from predrain.service.cli import main
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.minicluster import MiniCluster
@@ -33,12 +33,12 @@ def test_the_printed_caps_are_held_one_that_is_taken_away_is_named_and_nothing_i
         keys = kept.json("config-key dump", key="predrain/")
         return kept.json("config dump"), kept.json("osd dump")["epoch"], keys
 
-    printed = caps().by_service()
+    printed = build_cephx_caps().by_service()
     before = state()
     name = "client.doctored"
     kept.client(name, printed)
     with closing(Rados(kept.connection(name))) as channel:
-        found = held(channel, name, User.SERVICE, "predrain")
+        found = probe_held_caps(channel, name, CephUser.SERVICE, "predrain")
         assert (found.missing, found.wide) == ((), False)
     for taken, service, cap in (
         ("osd reweight", "mon", 'allow command "osd reweight"'),
@@ -54,7 +54,7 @@ def test_the_printed_caps_are_held_one_that_is_taken_away_is_named_and_nothing_i
         assert less != printed, taken
         kept.command("auth caps", entity=name, caps=[word for pair in less.items() for word in pair])
         with closing(Rados(kept.connection(name))) as channel:
-            found = held(channel, name, User.SERVICE, "predrain")
+            found = probe_held_caps(channel, name, CephUser.SERVICE, "predrain")
             assert [one.cap for one in found.missing] == [cap]
     assert state() == before
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView, StretchMode
-from predrain.actions.placement.what_if import placed
+from predrain.actions.cluster.cluster_view import ClusterView, StretchMode
+from predrain.actions.placement.what_if import compute_up_sets
 from predrain.data.drain import DrainState, Mechanic
 from tests.actions.make_crush_goldens import map_pgs
 from tests.system.ceph.conftest import Start
@@ -51,7 +51,7 @@ def test_a_drain_keeps_two_copies_at_each_site_and_without_a_site_every_drain_is
 ) -> None:
     view = drive.view()
     assert view.stretch_mode is StretchMode.HEALTHY
-    assert placed(view) == map_pgs(stretched)
+    assert compute_up_sets(view) == map_pgs(stretched)
     drain = drive.asked("osd.0")
     assert drain.plan is not None
     assert drain.plan.mechanic is Mechanic.UPMAP_WALK
@@ -59,17 +59,17 @@ def test_a_drain_keeps_two_copies_at_each_site_and_without_a_site_every_drain_is
     assert all(0 not in pg.acting for pg in drive.view().pgs.values())
     drive.controller.requests.cancel(drain.id, "operator", datetime.now(UTC))
     drive.until(drain, DrainState.CANCELLED, each=check_sites)
-    assert map_pgs(stretched) == placed(view)
+    assert map_pgs(stretched) == compute_up_sets(view)
 
     lose_site(stretched)
     now = datetime.now(UTC)
     drive.controller.tick(now, {})
-    held = drive.controller.propose("osd.2", "operator", "test", now)
+    held = drive.controller.requests.propose("osd.2", "operator", "test", now)
     drive.controller.requests.approve(held.id, "operator", now)
     sent = len(drive.port.sent)
     for _ in range(5):
         drive.controller.tick(datetime.now(UTC), {})
-    held = drive.controller.requests.known(held.id)
+    held = drive.controller.requests.get_drain(held.id)
     assert held.state is DrainState.APPROVED
     assert any("degraded stretch mode" in sentence for sentence in held.held_by)
     assert drive.port.sent[sent:] == []

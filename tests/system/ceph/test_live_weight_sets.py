@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from predrain.actions.placement.what_if import placed, weighed
-from predrain.data.drain import DrainState, Mechanic
+from predrain.actions.placement.what_if import apply_crush_weights, compute_up_sets
+from predrain.data.drain import DrainState, Intent, Mechanic
 from predrain.data.ids import OsdId
+from predrain.data.plan_refusal import PlanRefusalKind
 from tests.actions.make_crush_goldens import add_weight_sets, map_pgs
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven
@@ -36,27 +37,27 @@ def test_pgs_are_placed_by_the_weight_set_of_their_pool_as_osdmaptool_places_the
 ) -> None:
     view = drive.view()
     assert len(view.crush.choose_args) == 2
-    assert placed(view) == map_pgs(weighted)
+    assert compute_up_sets(view) == map_pgs(weighted)
 
 
 @pytest.mark.parametrize("osd", OSDS)
 def test_the_map_with_an_osd_out(weighted: MiniCluster, drive: Driven, osd: OsdId) -> None:
-    assert placed(drive.view(), (osd,)) == map_pgs(weighted, "--mark-out", str(osd))
+    assert compute_up_sets(drive.view(), (osd,)) == map_pgs(weighted, "--mark-out", str(osd))
 
 
 @pytest.mark.parametrize("osd", OSDS)
 def test_the_map_with_an_osd_at_crush_weight_0(weighted: MiniCluster, drive: Driven, osd: OsdId) -> None:
     view = drive.view()
     adjusted = map_pgs(weighted, "--adjust-crush-weight", f"{osd}:0")
-    assert placed(view, (), crush=weighed(view, {osd: 0.0})) == adjusted
+    assert compute_up_sets(view, (), crush=apply_crush_weights(view, {osd: 0.0})) == adjusted
 
 
 def test_a_removal_is_refused_by_name(drive: Driven) -> None:
     now = datetime.now(UTC)
     drive.controller.tick(now, {})
-    drain = drive.controller.propose("osd.1", "operator", "test", now, "remove")
+    drain = drive.controller.requests.propose("osd.1", "operator", "test", now, Intent.REMOVE)
     assert drain.plan is not None
-    assert any("weight-sets (choose_args)" in refusal for refusal in drain.plan.refusals)
+    assert [one.kind for one in drain.plan.refusals] == [PlanRefusalKind.REMOVAL_WITH_WEIGHT_SETS]
     drive.controller.requests.cancel(drain.id, "operator", now)
     drive.until(drain, DrainState.CANCELLED)
 
@@ -85,5 +86,5 @@ def test_a_crush_weight_changes_weight_sets_as_it_is_computed(weighted: MiniClus
     for osd, weight in ((OsdId(1), 0.001953125), (OsdId(1), before.osds[OsdId(1)].crush_weight)):
         view = drive.view()
         weighted.command("osd crush reweight", name=f"osd.{osd}", weight=weight)
-        assert drive.view().crush == weighed(view, {osd: weight})
+        assert drive.view().crush == apply_crush_weights(view, {osd: weight})
     assert drive.view().crush != before.crush

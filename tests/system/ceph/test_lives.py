@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from predrain.actions.cluster.cluster_port import DeviceLight, PublishLife
 from predrain.actions.cluster.config_key_store import ConfigKeys
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import DeviceLight, PublishLife
-from predrain.actions.cluster.rados import Rados
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
 from predrain.actions.cluster.signed_keys import SignedKeys
-from predrain.actions.controller.controller import Controller, TickReport
-from predrain.actions.controller.hand_over import Orchestrator, orchestrator
+from predrain.actions.controller.controller import Controller
+from predrain.actions.controller.hand_over import Orchestrator, detect_orchestrator
+from predrain.actions.core.decision_answers import TickReport
 from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.actions.made import bad_outlook
-from tests.actions.made_keep import SIGNING_KEY
+from tests.actions.made_config_keys import SIGNING_KEY
 from tests.system.ceph.minicluster import MiniCluster
 from tests.system.ceph.runner import POLICY
 
@@ -126,7 +127,7 @@ def test_the_next_process_withdraws_ours_when_the_disk_is_better_and_leaves_othe
 
 
 def test_a_cluster_without_an_orchestrator_says_so_and_refuses_the_light(world: World) -> None:
-    assert orchestrator(world.channel) is Orchestrator.NONE
+    assert detect_orchestrator(world.channel) is Orchestrator.NONE
     answer = world.live.apply(DeviceLight(world.device, on=True))
     assert not answer.ok
     assert "rchestrator" in answer.text

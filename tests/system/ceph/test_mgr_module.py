@@ -21,33 +21,35 @@ from predrain.data.outlook import Status
 from tests.actions.ceph_mgr.peer import http, saying
 from tests.actions.made import a_drain, device, tiny_spec
 from tests.deadlines import idle_seconds
-from tests.system.ceph.mgr_driver import INTERVAL, Mgr, calm, the_mgr  # noqa: F401
-from tests.system.ceph.mgr_house import MgrHouse
+from tests.system.ceph.mgr_application import MgrApplication
+from tests.system.ceph.mgr_driver import FIRST_REPORT_SECONDS, INTERVAL, Mgr, calm, the_mgr  # noqa: F401
 
 COMMANDS = (
     ("status", {}), ("ls", {}), ("ls", {"bad": True}), ("show", {"what": "osd.0"}), ("plan", {"osd": "0"}),
     ("approve", {"id": "x"}), ("pause", {"id": "x"}), ("resume", {"id": "x"}), ("cancel", {"id": "x"}),
-    ("journal", {"id": "x"}), ("halt", {"why": "test"}), ("unhalt", {}),
+    ("journal", {"id": "x"}), ("halt", {"reason": "test"}), ("unhalt", {}),
 )  # fmt: skip
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[MgrHouse]:
-    made = MgrHouse(tmp_path / "state", SimulatedCluster(tiny_spec(), 1, datetime.now(UTC))).up()
+def application(tmp_path: Path) -> Iterator[MgrApplication]:
+    made = MgrApplication(tmp_path / "state", SimulatedCluster(tiny_spec(), 1, datetime.now(UTC))).up()
     made.step()
     yield made
     made.close()
 
 
 @pytest.fixture
-def shown(mgr: Mgr, house: MgrHouse) -> MgrHouse:
+def shown(mgr: Mgr, application: MgrApplication) -> MgrApplication:
     """A service that has one bad and one doubtful disk, and the module looking at it."""
-    house.forecast(device(0), Status.BAD)
-    house.forecast(device(1), Status.WARNING)
-    mgr.point(house.url, house.token)
-    mgr.wait(lambda: mgr.json("status")["url"] == house.url and mgr.json("status")["osds"], "a first answer")
+    application.forecast(device(0), Status.BAD)
+    application.forecast(device(1), Status.WARNING)
+    mgr.point(application.url, application.token)
+    mgr.wait(
+        lambda: mgr.json("status")["url"] == application.url and mgr.json("status")["osds"], "a first answer"
+    )
     mgr.until(DEVICE_BAD=True, DEVICE_WARNING=True)
-    return house
+    return application
 
 
 @pytest.mark.release
@@ -62,7 +64,7 @@ def test_every_command_answers_in_words_with_no_service_set(
 
 
 @pytest.mark.release
-def test_the_ceph_program_itself_takes_the_commands(mgr: Mgr, shown: MgrHouse) -> None:
+def test_the_ceph_program_itself_takes_the_commands(mgr: Mgr, shown: MgrApplication) -> None:
     """The arguments that the program adds of its own (`target`, `format`) must not meet ours."""
     conf = ("-c", str(mgr.cluster.inside / "ceph.conf"))
     listed = json.loads(mgr.cluster.run("ceph", *conf, "predrain", "ls", "--bad", "--format", "json"))
@@ -73,7 +75,7 @@ def test_the_ceph_program_itself_takes_the_commands(mgr: Mgr, shown: MgrHouse) -
 
 @pytest.mark.release
 def test_bad_disks_and_held_drains_become_health_checks_that_can_be_muted_and_clear(
-    mgr: Mgr, shown: MgrHouse
+    mgr: Mgr, shown: MgrApplication
 ) -> None:
     why = "osd.3 would be 86 % full, limit 85 %."
     shown.store.save_drain(a_drain(0, DrainState.HOLDING, held_by=(why,)))
@@ -92,13 +94,13 @@ def test_bad_disks_and_held_drains_become_health_checks_that_can_be_muted_and_cl
 
 
 def test_lists_show_what_the_service_says_and_osds_of_other_clusters_are_counted(
-    mgr: Mgr, shown: MgrHouse
+    mgr: Mgr, shown: MgrApplication
 ) -> None:
     status = mgr.json("status")
-    assert status["trouble"] == ""
+    assert status["error"] == ""
     assert status["age_seconds"] < 3 * INTERVAL
     assert status["osds"] == {"bad": 1, "warning": 1, "good": 0, "unknown": 2}
-    assert status["strangers"] == 8, "the service speaks of twelve OSDs, the cluster has four"
+    assert status["unknown_osds"] == 8, "the service speaks of twelve OSDs, the cluster has four"
     assert "osd.0" in mgr.text("ls").splitlines()[2]
     assert [osd["osd"] for osd in mgr.json("ls", bad=True)["osds"]] == [0, 1]
     (osd,) = mgr.json("show", what=device(1))["osds"]
@@ -107,7 +109,7 @@ def test_lists_show_what_the_service_says_and_osds_of_other_clusters_are_counted
 
 
 @pytest.mark.release
-def test_wishes_reach_the_service_and_come_back_in_its_words(mgr: Mgr, shown: MgrHouse) -> None:
+def test_wishes_reach_the_service_and_come_back_in_its_words(mgr: Mgr, shown: MgrApplication) -> None:
     plan = mgr.json("plan", osd="2")
     assert plan["moves"]
     assert "moves" in mgr.text("plan", osd="osd.2")
@@ -140,8 +142,8 @@ def test_halt_needs_no_service_and_a_bare_key_halts_too(mgr: Mgr) -> None:
     mgr.until(HALTED=False)
 
 
-def test_unhalt_lifts_the_services_halt_as_well(mgr: Mgr, shown: MgrHouse) -> None:
-    shown.call("POST", "halt", {"why": "by the page"})
+def test_unhalt_lifts_the_services_halt_as_well(mgr: Mgr, shown: MgrApplication) -> None:
+    shown.call("POST", "halt", {"reason": "by the page"})
     mgr.until(HALTED=True)
     assert mgr.text("unhalt").strip() == "not halted"
     assert shown.call("GET", "halt") == {
@@ -149,14 +151,14 @@ def test_unhalt_lifts_the_services_halt_as_well(mgr: Mgr, shown: MgrHouse) -> No
         "by": None,
         "since": None,
         "unreached": None,
-        "kept": [],
+        "stored_in": [],
     }
     mgr.until(HALTED=False)
 
 
 @pytest.mark.release
 def test_a_service_that_goes_down_is_said_after_several_rounds_and_what_it_told_stays(
-    mgr: Mgr, shown: MgrHouse
+    mgr: Mgr, shown: MgrApplication
 ) -> None:
     shown.down()
     found = mgr.until(SERVICE_UNREACHABLE=True, DEVICE_BAD=True)
@@ -167,10 +169,10 @@ def test_a_service_that_goes_down_is_said_after_several_rounds_and_what_it_told_
     assert mgr.ask("plan", osd="0")[0] < 0
     shown.up()
     mgr.until(SERVICE_UNREACHABLE=False, DEVICE_BAD=True)
-    assert mgr.json("status")["trouble"] == ""
+    assert mgr.json("status")["error"] == ""
 
 
-def test_a_token_that_is_refused_is_said_and_shown_nowhere(mgr: Mgr, shown: MgrHouse) -> None:
+def test_a_token_that_is_refused_is_said_and_shown_nowhere(mgr: Mgr, shown: MgrApplication) -> None:
     wrong = "wrong-token-0123456789abcdef-0123456789"
     mgr.cluster.command("config-key set", key="mgr/predrain/token", val=wrong)
     assert "refuses the token (401" in mgr.trouble("refuses the token")
@@ -207,8 +209,8 @@ def test_a_service_that_lies_or_drips_costs_a_sentence_and_nothing_else(
         mgr.point(url, "t" * 40)
         slowest = 0.0
         until = idle_seconds() + 40
-        while words not in mgr.json("status")["trouble"]:
-            assert idle_seconds() < until, mgr.json("status")["trouble"]
+        while words not in mgr.json("status")["error"]:
+            assert idle_seconds() < until, mgr.json("status")["error"]
             began = idle_seconds()
             mgr.text("status")
             slowest = max(slowest, idle_seconds() - began)
@@ -228,7 +230,9 @@ def test_rounds_that_fail_leave_no_thread_behind(mgr: Mgr) -> None:
         assert mgr.threads() <= before + 1
 
 
-def test_a_wish_to_a_slow_service_is_answered_asked_while_it_still_drips(mgr: Mgr, shown: MgrHouse) -> None:
+def test_a_wish_to_a_slow_service_is_answered_asked_while_it_still_drips(
+    mgr: Mgr, shown: MgrApplication
+) -> None:
     with saying(b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 90, every=0.2) as url:
         mgr.point(url)
         began = idle_seconds()
@@ -245,22 +249,22 @@ def test_a_certificate_must_be_trusted_and_the_authority_can_be_given(mgr: Mgr, 
     )  # fmt: skip
     certificate = tmp_path / "cert.pem"
     cluster = SimulatedCluster(tiny_spec(), 1, datetime.now(UTC))
-    house = MgrHouse(
+    application = MgrApplication(
         tmp_path / "state", cluster, tls_certificate=certificate, tls_key=tmp_path / "key.pem"
     ).up()
     try:
-        house.step()
-        mgr.point(house.url, house.token)
+        application.step()
+        mgr.point(application.url, application.token)
         mgr.trouble("is not trusted")
         mgr.cluster.command("config-key set", key="mgr/predrain/ca", val=certificate.read_text())
-        mgr.wait(lambda: mgr.json("status")["trouble"] == "" and mgr.json("status")["osds"], "trusted")
+        mgr.wait(lambda: mgr.json("status")["error"] == "" and mgr.json("status")["osds"], "trusted")
     finally:
-        house.close()
+        application.close()
 
 
 @pytest.mark.release
 @pytest.mark.parametrize("how", ["mgr fail", "kill -9"])
-def test_another_mgr_begins_with_what_the_last_one_knew(mgr: Mgr, shown: MgrHouse, how: str) -> None:
+def test_another_mgr_begins_with_what_the_last_one_knew(mgr: Mgr, shown: MgrApplication, how: str) -> None:
     shown.down()
     if how == "mgr fail":
         mgr.restarted(lambda: mgr.cluster.command("mgr fail", who="x"))
@@ -268,6 +272,6 @@ def test_another_mgr_begins_with_what_the_last_one_knew(mgr: Mgr, shown: MgrHous
         mgr.restarted(lambda: mgr.cluster.restart("mgr.x", signal.SIGKILL))
     assert [osd["osd"] for osd in mgr.json("ls", bad=True)["osds"]] == [0, 1]
     assert mgr.json("status")["age_seconds"] > 0
-    mgr.until(DEVICE_BAD=True, DEVICE_WARNING=True, SERVICE_UNREACHABLE=True)
+    mgr.until(FIRST_REPORT_SECONDS, DEVICE_BAD=True, DEVICE_WARNING=True, SERVICE_UNREACHABLE=True)
     shown.up()
     mgr.until(SERVICE_UNREACHABLE=False)

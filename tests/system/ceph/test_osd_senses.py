@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from predrain.actions.cluster.channel import CommandChannel
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.probing import Probes
-from predrain.actions.cluster.rados import Connection, Rados
-from predrain.actions.cluster.senses import Senses
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.naming import name_hash, names_of
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.latency_observer import LatencyObserver
+from predrain.actions.cluster.latency_probe import Probes
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Connection, Rados
+from predrain.actions.crush.object_hash import name_hash, names_of
 from predrain.data.ids import OsdId
 from tests.system.ceph.minicluster import MiniCluster
 
@@ -73,7 +73,7 @@ def test_a_probe_is_led_by_the_osd_that_it_is_meant_for(
             return channel.probe(pool, name, size)
 
     probes = Probes(Listening(), POOL)  # type: ignore[arg-type]
-    samples = [sample for _ in range(3) for sample in probes.take(view, (), OSDS, datetime.now(UTC))]
+    samples = [sample for _ in range(3) for sample in probes.probe_osds(view, (), OSDS, datetime.now(UTC))]
     assert {sample.osd for sample in samples} == set(OSDS)
     assert all(0 < sample.ms < 5000 for sample in samples)
     for name, sample in zip(asked, samples, strict=True):
@@ -82,8 +82,8 @@ def test_a_probe_is_led_by_the_osd_that_it_is_meant_for(
 
 @pytest.mark.release
 def test_reservations_are_read_with_a_key_that_may(channel: CommandChannel, view: ClusterView) -> None:
-    senses = Senses(channel, POOL, lambda: OSDS)
-    seen = senses.onto(replace(view, backfills_in_force={}), datetime.now(UTC))
+    senses = LatencyObserver(channel, POOL, lambda: OSDS)
+    seen = senses.add_to_view(replace(view, backfills_in_force={}), datetime.now(UTC))
     assert dict(seen.backfills_in_force) == dict.fromkeys(OSDS, 1)
     assert seen.slowest_ms
 
@@ -102,8 +102,8 @@ def test_a_key_that_may_not_leaves_reservations_unknown_and_is_not_asked_again(
 
     with_less.ask = listening  # type: ignore[method-assign, assignment]
     try:
-        senses, now = Senses(with_less, POOL, lambda: OSDS), datetime.now(UTC)
-        looks = [senses.onto(view, now + timedelta(seconds=10 * look)) for look in range(3)]
+        senses, now = LatencyObserver(with_less, POOL, lambda: OSDS), datetime.now(UTC)
+        looks = [senses.add_to_view(view, now + timedelta(seconds=10 * look)) for look in range(3)]
         assert [dict(seen.backfills_in_force) for seen in looks] == [{}, {}, {}]
         assert asked.count("dump_recovery_reservations") == 1
         assert looks[-1].slowest_ms
@@ -113,8 +113,8 @@ def test_a_key_that_may_not_leaves_reservations_unknown_and_is_not_asked_again(
 
 def test_a_ratio_comes_from_probes_once_there_is_a_usual(channel: CommandChannel, view: ClusterView) -> None:
     """Ten minutes of looks, dated ten seconds apart, are played in seconds."""
-    senses, now = Senses(channel, POOL, lambda: OSDS), datetime.now(UTC)
-    looks = [senses.onto(view, now + timedelta(seconds=10 * look)) for look in range(60)]
+    senses, now = LatencyObserver(channel, POOL, lambda: OSDS), datetime.now(UTC)
+    looks = [senses.add_to_view(view, now + timedelta(seconds=10 * look)) for look in range(60)]
     seen = looks[-1]
     assert set(seen.latency_ratio) == set(OSDS)
     assert all(0.05 < ratio < 20 for ratio in seen.latency_ratio.values())

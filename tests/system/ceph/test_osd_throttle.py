@@ -9,12 +9,20 @@ from functools import cache
 
 import pytest
 
-from predrain.actions.cluster.dumps.settings import config_dump
-from predrain.actions.cluster.port import SetOption
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.claimed_settings import booked, command_for
-from predrain.actions.core.throttle_options import BACKFILLS, OVERRIDE, PROFILE, Grip, grip
-from predrain.actions.core.throttles import to_give_back, unheld, wanted
+from predrain.actions.cluster.cluster_port import SetOption
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.dumps.setting_dumps import config_dump
+from predrain.actions.core.claimed_settings import claim_settings, command_for
+from predrain.actions.core.held_throttles import (
+    BACKFILLS,
+    OVERRIDE,
+    PROFILE,
+    SchedulerSupport,
+    compute_required_settings,
+    determine_scheduler_support,
+    explain_unreliable_throttle,
+    to_give_back,
+)
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId
 from predrain.data.setting import ConfigOption
@@ -75,11 +83,13 @@ def put(cluster: MiniCluster, options: Mapping[str, str]) -> None:
 def hold(cluster: MiniCluster, drain: Drain) -> Drain:
     """All that the drain wants held, in the order that the engine sends it, and booked before."""
     view = seen(cluster)
-    keys = {key: must for key, (_, must) in wanted(view, drain, a_context(view, drain)).items()}
+    keys = {
+        key: must for key, (_, must) in compute_required_settings(view, drain, a_context(view, drain)).items()
+    }
     options = [
         command for key, must in keys.items() if isinstance(command := command_for(key, must), SetOption)
     ]
-    ready = booked(drain, view, options)
+    ready = claim_settings(drain, view, options)
     for option in options:
         send(cluster, option)
     return ready
@@ -104,21 +114,25 @@ def by_default(release: str, scheduler: str) -> int:
     return 1000 if (release, scheduler) == ("pacific", "mclock_scheduler") else 1
 
 
-OPERATORS: Mapping[Grip, Mapping[str, str]] = {
-    Grip.VALUES: {BACKFILLS: "6", "osd_recovery_max_active": "9", "osd_recovery_op_priority": "40"},
-    Grip.OVERRIDE: {
+OPERATORS: Mapping[SchedulerSupport, Mapping[str, str]] = {
+    SchedulerSupport.VALUES: {
+        BACKFILLS: "6",
+        "osd_recovery_max_active": "9",
+        "osd_recovery_op_priority": "40",
+    },
+    SchedulerSupport.OVERRIDE: {
         OVERRIDE: "true",
         BACKFILLS: "6",
         "osd_recovery_max_active": "9",
         PROFILE: "high_recovery_ops",
     },
-    Grip.PROFILE: {PROFILE: "high_recovery_ops"},
+    SchedulerSupport.PROFILE: {PROFILE: "high_recovery_ops"},
 }
 """What an operator in a hurry may have set, in the order in which it takes effect."""
 
 
 def operators(cluster: MiniCluster) -> Mapping[str, str]:
-    return OPERATORS[grip(seen(cluster))]
+    return OPERATORS[determine_scheduler_support(seen(cluster))]
 
 
 @pytest.fixture
@@ -148,7 +162,7 @@ def test_by_default_the_cap_is_in_force_and_nothing_is_set(scheduled: MiniCluste
 
 @pytest.mark.release
 def test_what_the_reservations_say_decides_whether_the_throttle_holds(scheduled: MiniCluster) -> None:
-    why = unheld(seen(scheduled), OSDS)
+    why = explain_unreliable_throttle(seen(scheduled), OSDS)
     if by_default(scheduled.release, scheduled.scheduler) == 1:
         assert why is None
     else:
@@ -186,7 +200,7 @@ def test_an_operators_value_set_meanwhile_is_not_given_back_over_their_head(loos
 
 def test_values_are_ignored_where_the_table_says_so(scheduled: MiniCluster) -> None:
     """Values that are set before the override stay ignored: were it otherwise, the table would miss a way."""
-    if grip(seen(scheduled)) is Grip.VALUES:
+    if determine_scheduler_support(seen(scheduled)) is SchedulerSupport.VALUES:
         pytest.skip("wpq obeys values, which another test shows")
     before = rows(scheduled)
     usual = by_default(scheduled.release, scheduled.scheduler)

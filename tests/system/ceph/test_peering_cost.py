@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import RemoveUpmap, Reweight, SetUpmap
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.core.capacity import room
-from predrain.actions.core.in_flight import allowance
-from predrain.actions.mechanics import override
+from predrain.actions.cluster.cluster_port import RemoveUpmap, Reweight, SetUpmap
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.actions.core.capacity import compute_osd_capacity
+from predrain.actions.core.in_flight import compute_allowance
+from predrain.actions.mechanics import override_reweight
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import POLICY, a_context, a_drain
 from tests.bench.curves.load import Clients
@@ -109,8 +109,8 @@ def climb(cluster: MiniCluster, live: LiveCluster, osd: int, *, told: bool) -> l
     cluster.wait_clean()
     view = live.view()
     context = a_context(view, a_drain(osd))
-    allowed = allowance(context, POLICY, room(context.survey, POLICY))
-    batch = override.next_rung(view, OsdId(osd), allowed, 2)
+    allowed = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
+    batch = override_reweight.next_rung(view, OsdId(osd), allowed, 2)
     (rung,) = batch.commands
     assert isinstance(rung, Reweight)
     assert {pg for pg, _ in rung.acting} == batch.pgs

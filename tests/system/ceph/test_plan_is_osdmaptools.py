@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.crush.map import ITEM_NONE
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.placement.failure_domains import pairs_for
-from predrain.actions.placement.what_if import placed, weighed
+from predrain.actions.placement.what_if import apply_crush_weights, compute_up_sets
 from predrain.data.ids import OsdId, PgId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
@@ -78,13 +78,13 @@ def until(drive: Driven, reached: Callable[[ClusterView], bool], seconds: float 
 def test_the_map_as_it_is(mixed: MiniCluster, drive: Driven) -> None:
     view = drive.view()
     assert len(view.upmap_items) == 6
-    assert placed(view) == told(mixed)
-    until(drive, lambda view: {pg.id: pg.up for pg in view.pgs.values()} == placed(view))
+    assert compute_up_sets(view) == told(mixed)
+    until(drive, lambda view: {pg.id: pg.up for pg in view.pgs.values()} == compute_up_sets(view))
 
 
 @pytest.mark.parametrize("osd", OSDS)
 def test_the_map_with_an_osd_out(mixed: MiniCluster, drive: Driven, osd: OsdId) -> None:
-    final = placed(drive.view(), (osd,))
+    final = compute_up_sets(drive.view(), (osd,))
     assert final == told(mixed, "--mark-out", str(osd))
     assert all(osd not in up for up in final.values())
 
@@ -92,7 +92,7 @@ def test_the_map_with_an_osd_out(mixed: MiniCluster, drive: Driven, osd: OsdId) 
 @pytest.mark.parametrize("osd", OSDS)
 def test_the_map_with_an_osd_at_crush_weight_0(mixed: MiniCluster, drive: Driven, osd: OsdId) -> None:
     view = drive.view()
-    final = placed(view, (), crush=weighed(view, {osd: 0.0}))
+    final = compute_up_sets(view, (), crush=apply_crush_weights(view, {osd: 0.0}))
     assert final == told(mixed, "--adjust-crush-weight", f"{osd}:0")
     assert any(ITEM_NONE in up or len(up) < 3 for up in final.values()) or all(
         osd not in up for up in final.values()
@@ -107,11 +107,11 @@ def test_a_shard_that_takes_another_ones_place_when_the_pairs_come_in_turn(
     pg = next(pg for pg in view.pgs.values() if pg.pool == ec and pg.id not in view.upmap_items)
     first, second, third = pg.up
     want = (second, first ^ 1, third)
-    pairs = pairs_for(placed(view, (), [pg.id], pinned=False)[pg.id], want, (), ordered=True)
+    pairs = pairs_for(compute_up_sets(view, (), [pg.id], pinned=False)[pg.id], want, (), ordered=True)
     assert pairs == ((second, first ^ 1), (first, second))
     mixed.command("osd pg-upmap-items", pgid=pg.id, id=[osd for pair in pairs for osd in pair])
     pinned = until(drive, lambda view: view.pgs[pg.id].up == want)
     mixed.wait_clean()
-    assert placed(pinned) == told(mixed)
+    assert compute_up_sets(pinned) == told(mixed)
     mixed.command("osd rm-pg-upmap-items", pgid=pg.id)
     mixed.wait_clean()

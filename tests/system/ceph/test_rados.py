@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.port import ClusterUnreachable
-from predrain.actions.cluster.rados import Connection, NotConnected, Rados
+from predrain.actions.cluster.cluster_port import ClusterUnreachable
+from predrain.actions.cluster.rados_connection import Connection, NotConnected, Rados
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conf import keyring, new_key
 from tests.system.ceph.minicluster import MiniCluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.data.drain import DrainState
+from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import OsdId
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven, places
@@ -23,7 +23,7 @@ def test_a_removed_disk_ends_at_crush_weight_0_and_only_its_own_data_has_moved(s
         before = drive.view()
         held = places(before)
         mine = {pg for pg, members in held.items() if VICTIM in members}
-        drain = drive.asked(f"osd.{VICTIM}", "remove")
+        drain = drive.asked(f"osd.{VICTIM}", Intent.REMOVE)
         assert drain.plan is not None
         assert set(drain.plan.stirred)
         degraded: list[str] = []

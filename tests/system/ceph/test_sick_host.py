@@ -18,11 +18,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.collector.disks import Spot
+from predrain.collector.disks import DiskPath
 from predrain.data.ids import DeviceId, OsdId
+from predrain.data.latency_windows import LatencySummary
 from predrain.data.outlook import Status
-from predrain.data.reading import LatencySummary, Reading, Role, Seat, Smart, Unreadable
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.reading import Reading, Role, Smart, Unreadable
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.collector.fake_smartctl import Disk, FakeSmartctl, How, every_kind
 from tests.deadlines import idle_seconds
 from tests.system.ceph.conftest import Start
@@ -109,7 +110,8 @@ class SickHost:
         config = self.folder / "collect.toml"
         keys = {
             "url": self.url, "token_file": str(self.state / "token"), "smartctl": self.fake.program,
-            "host": "stor-01", "smartctl_seconds": 5, "parallel": 8, "round_minutes": 1, "sample_seconds": 5,
+            "host": "stor-01", "smartctl_timeout_seconds": 5, "parallel": 8,
+            "reading_interval_minutes": 1, "sample_seconds": 5,
         }  # fmt: skip
         lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
         config.write_text(f'[service]\nstate = "{self.folder / "collector"}"\n[collector]\n{lines}\n')
@@ -150,7 +152,7 @@ def wait_for(true: Callable[[], object], what: str, alive: Sequence[subprocess.P
 
 def place_of(drive: Disk) -> str:
     """As the collector writes it."""
-    return Spot(drive.path, drive.type).place
+    return DiskPath(drive.path, drive.type).place
 
 
 def reading_of(store: SqliteStore, drive: Disk) -> Reading:
@@ -206,7 +208,9 @@ def told(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tol
         def done() -> bool:
             host.cluster.write("rep", objects=5, size=4096)
             latest = store.latest_outlooks()
-            counted = [sum(one.operations for one in store.latency(osd, EVER)) for osd in (0, 1)]
+            counted = [
+                sum(one.operations for one in store.read_latency_summaries(osd, EVER)) for osd in (0, 1)
+            ]
             return all(counted) and all(latest[device].status is Status.BAD for device in silent)
 
         with host.collecting() as process:
@@ -216,7 +220,7 @@ def told(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tol
             host.get("devices")["items"],
             host.get("outlooks")["items"],
             dict(store.latest_readings()),
-            {osd: store.latency(osd, EVER) for osd in (0, 1)},
+            {osd: store.read_latency_summaries(osd, EVER) for osd in (0, 1)},
             (host.folder / "collect.txt").read_text(),
         )
 
@@ -262,8 +266,12 @@ def test_a_sleeping_disk_keeps_the_outlook_that_it_had(told: Told) -> None:
 
 
 def test_the_seat_of_an_osd_is_on_its_disk_and_ceph_calls_the_disk_by_the_same_name(told: Told) -> None:
-    seats = {device: reading.seats for device, reading in told.readings.items() if reading.seats}
-    named = {"_".join(MODELS[number]): (Seat(OsdId(osd), Role.DATA),) for osd, number in enumerate(MODELS)}
+    seats = {
+        device: [(one.osd, one.role) for one in reading.osd_devices]
+        for device, reading in told.readings.items()
+        if reading.osd_devices
+    }
+    named = {"_".join(MODELS[number]): [(OsdId(osd), Role.DATA)] for osd, number in enumerate(MODELS)}
     assert seats == named
     assert {one["device"]: one["osds"] for one in told.devices if one["osds"]} == {
         device: [osd] for osd, device in enumerate(named)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.cluster.senses import Senses
+from predrain.actions.cluster.latency_observer import LatencyObserver
 from predrain.actions.controller.controller import Controller
-from predrain.actions.core.in_flight import watched
-from predrain.actions.core.throttle_options import BACKFILLS, OVERRIDE
+from predrain.actions.core.held_throttles import BACKFILLS, OVERRIDE
+from predrain.actions.core.in_flight import list_watched_osds
 from predrain.data.drain import Drain, DrainState
-from predrain.data.store.sqlite import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import POLICY, QUICK, Driven
 from tests.system.ceph.minicluster import MiniCluster
@@ -59,7 +59,9 @@ def attach(driven: Driven, store: Path) -> None:
     """A controller that feels its OSDs, on a store that outlives it."""
     driven.store = SqliteStore(store)
     driven.controller = Controller(driven.port, driven.store, POLICY)
-    driven.port.live.senses = Senses(driven.channel, "predrain", lambda: watched(driven.store.drains()))
+    driven.port.live.senses = LatencyObserver(
+        driven.channel, "predrain", lambda: list_watched_osds(driven.store.drains())
+    )
 
 
 def in_force(cluster: MiniCluster) -> set[int]:

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.cluster.port import SetUpmap
-from predrain.actions.cluster.senses import Senses
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.in_flight import watched
+from predrain.actions.cluster.cluster_port import SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.latency_observer import LatencyObserver
+from predrain.actions.core.in_flight import list_watched_osds
 from predrain.data.drain import DrainState
 from predrain.data.ids import HostName, OsdId
-from predrain.data.reading import LatencySummary
-from predrain.data.windows import Windows
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven
 from tests.system.ceph.minicluster import MiniCluster
@@ -45,7 +44,7 @@ def tell(cluster: MiniCluster, driven: Driven) -> None:
             "local_reservations"
         ]["max_allowed"]
         driven.store.add_latency(
-            Windows.of(
+            LatencyWindows.from_summaries(
                 [
                     LatencySummary(
                         OsdId(osd), HostName("h"), begin, WINDOW.total_seconds(), 0, backfills_max=most
@@ -69,8 +68,11 @@ def test_with_what_hosts_tell_a_key_that_may_not_ask_moves_more_than_one_pg_at_a
         return sum(OsdId(0) in view.pgs[pg].acting for pg in sent)
 
     with Driven(cluster) as driven:
-        driven.port.live.senses = Senses(
-            driven.channel, "predrain", lambda: watched(driven.store.drains()), driven.store.latency
+        driven.port.live.senses = LatencyObserver(
+            driven.channel,
+            "predrain",
+            lambda: list_watched_osds(driven.store.drains()),
+            driven.store.read_latency_summaries,
         )
         drain = driven.asked("osd.0")
         driven.until(drain, S.DRAINING)

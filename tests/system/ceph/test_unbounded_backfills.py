@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.actions.cluster.port import Reweight, SetUpmap
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.cluster.senses import Senses
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.core.in_flight import watched
+from predrain.actions.cluster.cluster_port import Reweight, SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.latency_observer import LatencyObserver
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.actions.core.in_flight import list_watched_osds
 from predrain.data.drain import DrainState
 from tests.system.ceph.conftest import Start
 from tests.system.ceph.driven import QUICK, Driven
@@ -35,7 +35,9 @@ def test_where_nothing_bounds_backfills_erasure_coded_pgs_leave_one_at_a_time(
 
     reading = Rados(cluster.connection())  # reservations are told to a key with `osd allow *` alone
     with Driven(cluster) as driven:
-        driven.port.live.senses = Senses(reading, "predrain", lambda: watched(driven.store.drains()))
+        driven.port.live.senses = LatencyObserver(
+            reading, "predrain", lambda: list_watched_osds(driven.store.drains())
+        )
         drain = driven.asked("osd.0")
         driven.until(drain, DrainState.VERIFIED, seconds=400, each=look)
         said = "\n".join(line.decided for line in driven.store.journal(drain.id))

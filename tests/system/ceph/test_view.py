@@ -10,14 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from predrain.actions.cluster.cluster_port import RemoveUpmap, SetUpmap
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.cluster.dumps import ClusterReader
-from predrain.actions.cluster.live import LiveCluster
-from predrain.actions.cluster.port import RemoveUpmap, SetUpmap
-from predrain.actions.cluster.rados import Rados
-from predrain.actions.cluster.recorded import RecordedCluster, read, record, write
-from predrain.actions.cluster.view import ClusterView
-from predrain.actions.controller.ceph_caps import User, caps
-from predrain.actions.core.pg_survey import survey
+from predrain.actions.cluster.live_ceph import LiveCluster
+from predrain.actions.cluster.rados_connection import Rados
+from predrain.actions.cluster.recorded_cluster import (
+    RecordedCluster,
+    read_recording,
+    record_cluster_answers,
+    write_recording,
+)
+from predrain.actions.controller.ceph_caps import CephUser, build_cephx_caps
+from predrain.actions.core.pg_survey import survey_pgs
 from predrain.data.ids import OsdId
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
@@ -43,7 +48,7 @@ def filled(cluster: MiniCluster) -> MiniCluster:
 @pytest.fixture(scope="module")
 def channel(filled: MiniCluster) -> Iterator[Rados]:
     """As the user of `predrain ceph auth`."""
-    filled.client("client.predrain", caps(User.SERVICE).by_service())
+    filled.client("client.predrain", build_cephx_caps(CephUser.SERVICE).by_service())
     opened = Rados(filled.connection("client.predrain"))
     yield opened
     opened.close()
@@ -60,7 +65,7 @@ def until(cluster: LiveCluster, holds: Callable[[ClusterView], bool], seconds: f
 @pytest.mark.release
 def test_a_quiet_cluster_is_seen_whole_known_and_at_rest(filled: MiniCluster, channel: Rados) -> None:
     cluster = LiveCluster(channel, _now)
-    view = until(cluster, lambda view: view.statistics_known and not survey(view).restless)
+    view = until(cluster, lambda view: view.statistics_known and not survey_pgs(view).restless)
     assert view.release == filled.release
     assert not view.mixed_versions
     assert view.epoch == filled.json("osd dump")["epoch"]
@@ -82,7 +87,7 @@ def test_a_brief_look_sees_what_a_whole_one_sees(channel: Rados) -> None:
         LiveCluster(channel, _now, ClusterReader(0)),
     )
     brief.view()
-    assert "pg_brief" in {question.name for question in brief.reader.due(_now())}
+    assert "pg_brief" in {question.name for question in brief.reader.list_due_commands(_now())}
     expected, found = whole.view(), brief.view()
     same = {"as_of": _now(), "dump_version": 0, "scheduler": "", "osds": {}, "health": ""}
     assert replace(found, **same) == replace(expected, **same)
@@ -105,17 +110,17 @@ def test_after_a_pin_a_brief_look_shows_the_epoch_at_which_the_pg_reported_it(ch
     epoch = answer.epoch
     shown = until(cluster, lambda view: view.pgs[pg.id].reported_epoch >= epoch)
     assert target in shown.pgs[pg.id].up
-    assert "pg_brief" in {question.name for question in cluster.reader.due(_now())}, (
+    assert "pg_brief" in {question.name for question in cluster.reader.list_due_commands(_now())}, (
         "it was no full dump that told"
     )
     cluster.apply(RemoveUpmap(pg.id))
-    until(cluster, lambda view: OsdId(target) not in view.pgs[pg.id].up and not survey(view).restless)
+    until(cluster, lambda view: OsdId(target) not in view.pgs[pg.id].up and not survey_pgs(view).restless)
 
 
 @pytest.mark.release
 def test_a_recording_of_it_reads_back_to_the_same_cluster(channel: Rados, tmp_path: Path) -> None:
-    write(record(channel, _now()), tmp_path / "here.zip")
-    back = read(tmp_path / "here.zip")
+    write_recording(record_cluster_answers(channel, _now()), tmp_path / "here.zip")
+    back = read_recording(tmp_path / "here.zip")
     assert back.osdmap is not None
     found, live = RecordedCluster(back).view(), LiveCluster(channel, _now).view()
     same = {"as_of": _now(), "dump_version": 0, "scheduler": "", "osds": {}, "pgs": {}, "health": ""}

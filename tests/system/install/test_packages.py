@@ -86,7 +86,7 @@ def test_a_disk_that_a_collector_reads_has_an_outlook_on_the_same_host(
     disks(clean, SOUND, SICK)
     install(clean, packages.service)
     install(clean, packages.collector)
-    append(clean.root / "etc/predrain/collector.toml", "smartctl_seconds = 2.0\n")
+    append(clean.root / "etc/predrain/collector.toml", "smartctl_timeout_seconds = 2.0\n")
     until(lambda: answering(clean), "the first answer")
     hand_over = [
         "install",

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from predrain.service.cli import app
-from predrain.service.cli.topics import IN_PART
-from predrain.service.settings import load
-from predrain.service.tables.collector import load as load_collector
+from predrain.service.cli.topics_commands import IN_PART
+from predrain.service.config.collector_table import load_collector_settings as load_collector
+from predrain.service.config.settings import load_settings
 from tests.system.install.test_units import UNITS, program, said
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -29,12 +29,12 @@ def uncommented(file: Path) -> str:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_sample_holds_as_it_is_and_with_all_that_it_suggests(sample: Path, tmp_path: Path) -> None:
-    load(sample, {})
+    load_settings(sample, {})
     load_collector(sample, {})
     whole = tmp_path / "whole.toml"
     whole.write_text(uncommented(sample))
     assert whole.read_text().count("\n#") < sample.read_text().count("\n#") or "kustomize" in str(sample)
-    load(whole, {})
+    load_settings(whole, {})
     load_collector(whole, {})
 
 
@@ -43,7 +43,7 @@ def test_what_a_sample_calls_a_default_is_one(tmp_path: Path) -> None:
         load_collector(DEPLOY / "collector.toml", {}).collector
         == load_collector(empty(tmp_path), {}).collector
     )
-    sample, plain = load(DEPLOY / "predrain.toml", {}), load(empty(tmp_path), {})
+    sample, plain = load_settings(DEPLOY / "predrain.toml", {}), load_settings(empty(tmp_path), {})
     assert sample.policy == plain.policy
     assert sample.service == plain.service.model_copy(update={"state": Path("/var/lib/predrain")})
 
@@ -65,8 +65,8 @@ def test_compose_runs_commands_and_sets_keys_that_exist(monkeypatch: pytest.Monk
         }
         for name, word in said_by_compose.items():
             monkeypatch.setenv(name, word)
-        settings = load(None, said_by_compose)
-        assert settings.kafka.bootstrap == ("kafka:9092",)
+        settings = load_settings(None, said_by_compose)
+        assert settings.kafka.bootstrap_servers == ("kafka:9092",)
         assert each["read_only"]
         assert each["cap_drop"] == ["ALL"]
         assert set(each["depends_on"]) <= services.keys()
@@ -209,5 +209,5 @@ def test_settings_inside_a_specification_are_good(spec: str, name: str, tmp_path
     written = yaml.safe_load((DEPLOY / "cephadm" / f"{spec}.yaml").read_text())["spec"]["files"]
     file = tmp_path / name
     file.write_text("\n".join(written[f"etc/{name}"]))
-    load(file, {})
+    load_settings(file, {})
     load_collector(file, {})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from predrain.data.log.port import Topic
+from predrain.data.log.log_port import Topic
 from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as Process
 

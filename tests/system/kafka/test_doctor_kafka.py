@@ -9,13 +9,13 @@ import pytest
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.log_port import Record, Topic
 from predrain.data.refusal import Refusal
-from predrain.service.cli.options import Where
-from predrain.service.cli.topics import create
-from predrain.service.doctor.away import kafka
+from predrain.service.cli.shared_options import ServiceAddress
+from predrain.service.cli.topics_commands import create_topics_command
+from predrain.service.config.settings import load_settings
 from predrain.service.doctor.finding import Finding
-from predrain.service.settings import load
+from predrain.service.doctor.remote_checks import check_kafka
 from tests.system.kafka.broker import PASSWORD, USER, free_ports
 from tests.system.kafka.broker import Broker as Process
 
@@ -29,12 +29,22 @@ def settings(file: Path, addresses: list[str], **more: str) -> Path:
     """Settings with a prefix of their own."""
     words = {"prefix": f"{uuid.uuid4().hex[:8]}.", **more}
     lines = [f"{key} = '{value}'" for key, value in words.items()]
-    file.write_text("\n".join(["[kafka]", f"bootstrap = {addresses}", "replicas = 1", "in_sync = 1", *lines]))
+    file.write_text(
+        "\n".join(
+            [
+                "[kafka]",
+                f"bootstrap_servers = {addresses}",
+                "replication_factor = 1",
+                "min_insync_replicas = 1",
+                *lines,
+            ]
+        )
+    )
     return file
 
 
 def told(file: Path) -> dict[str, Finding]:
-    return {one.what: one for one in kafka(load(file, {}), SystemClock())}
+    return {one.what: one for one in check_kafka(load_settings(file, {}), SystemClock())}
 
 
 def test_a_broker_that_is_there_is_well_and_missing_topics_have_a_cure(broker: Process, file: Path) -> None:
@@ -48,7 +58,7 @@ def test_each_broker_has_a_line_and_one_that_is_away_is_told(broker: Process, fi
     (port,) = free_ports(1)
     found = told(settings(file, [f"127.0.0.1:{port}", broker.address()]))
     assert found[f"kafka 127.0.0.1:{port}"].state == "wrong"
-    assert "start it, or correct bootstrap" in found[f"kafka 127.0.0.1:{port}"].told
+    assert "start it, or correct bootstrap_servers" in found[f"kafka 127.0.0.1:{port}"].told
     assert found[f"kafka {broker.address()}"].state == "ok"
     assert set(told(settings(file, [f"127.0.0.1:{port}"]))) == {f"kafka 127.0.0.1:{port}"}
 
@@ -71,9 +81,9 @@ def test_a_password_that_is_refused_is_told(
 
 def test_records_that_wait_are_counted_and_what_is_done_is_not(broker: Process, file: Path) -> None:
     settings(file, [broker.address()])
-    assert create(where=Where(config=file)) == 0
+    assert create_topics_command(where=ServiceAddress(config=file)) == 0
     assert told(file)["kafka worker"].told.startswith("0 records")
-    log = KafkaLog(load(file, {}).kafka.broker())
+    log = KafkaLog(load_settings(file, {}).kafka.make_broker())
     log.append(Topic.READINGS, [Record(f"disk-{n}", b"reading") for n in range(30)])
     found = told(file)
     assert found["kafka worker"].told.startswith("30 records of readings")
@@ -90,5 +100,5 @@ def test_records_that_wait_are_counted_and_what_is_done_is_not(broker: Process, 
 def test_an_address_that_is_none_is_a_sentence(file: Path) -> None:
     settings(file, ["nowhere"])
     with pytest.raises(Refusal, match="write it as host:port"):
-        Broker(("nowhere",)).addresses()
-    assert "write it as host:port in bootstrap" in told(file)["kafka nowhere"].told
+        Broker(("nowhere",)).parse_addresses()
+    assert "write it as host:port in bootstrap_servers" in told(file)["kafka nowhere"].told

@@ -26,18 +26,18 @@ from kafka.admin import (
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, BrokerRefuses, KafkaLog, TopicShape, ensure_topics
-from predrain.data.log.port import LogFull, Record, Topic
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.doctor.away import kafka as examined
-from predrain.service.latency_ingest import GROUP as LATENCY
-from predrain.service.roles import CONTROLLING, SERVING
-from predrain.service.scoring.deadletters import REPLAYING, replay, standing
-from predrain.service.scoring.deployed_models import Lineup
-from predrain.service.scoring.worker import GROUP as WORKER
-from predrain.service.settings import load
-from predrain.service.up import forecaster_of
-from predrain.service.worker_process import Working
+from predrain.data.log.log_port import LogFull, Record, Topic
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.app.roles import CONTROLLING, SERVING
+from predrain.service.config.settings import load_settings
+from predrain.service.doctor.remote_checks import check_kafka as examined
+from predrain.service.forecasting.deployed_models import DeployedModels
+from predrain.service.forecasting.worker import GROUP as WORKER
+from predrain.service.processes.up import forecaster_of
+from predrain.service.processes.worker_process import WorkerProcess
+from predrain.service.streams.dead_letters import REPLAYING, list_dead_letters, replay_dead_letters
+from predrain.service.streams.latency_ingest import GROUP as LATENCY
 from tests.deadlines import idle_seconds
 from tests.docs.pages import DOCS, blocks
 from tests.system.kafka import jars
@@ -158,7 +158,7 @@ def test_a_user_does_what_its_process_does_and_nothing_else(guarded: Process, us
     assert {
         topic
         for topic in Topic
-        if granted(guarded, user, topic in reads, lambda log, topic=topic: log.recent(topic, 1))
+        if granted(guarded, user, topic in reads, lambda log, topic=topic: log.read_newest(topic, 1))
     } == reads, "read"
     assert {one for one in GROUPS if granted(guarded, user, one in groups, joined(*one))} == groups, "joined"
     if user != "predrain-operator":
@@ -177,7 +177,7 @@ def test_the_processes_themselves_work_with_these_rights(guarded: Process, tmp_p
         closing(KafkaLog(known(guarded, "predrain-worker"))) as log,
         closing(SqliteStore(tmp_path / "worker.sqlite")) as store,
     ):
-        working = Working(log, store, clock, Lineup(forecaster_of(None), tmp_path), "worker")
+        working = WorkerProcess(log, store, clock, DeployedModels(forecaster_of(None), tmp_path), "worker")
         until = idle_seconds() + PATIENCE_SECONDS
         counts = working.counts
         while min(counts["dead"], counts["latencies_dead"]) < 2 and idle_seconds() < until:
@@ -186,18 +186,18 @@ def test_the_processes_themselves_work_with_these_rights(guarded: Process, tmp_p
         assert counts["dead"] >= 2
         assert counts["latencies_dead"] >= 2
     with closing(KafkaLog(known(guarded, "predrain-operator"))) as log:
-        waiting = len(standing(log).letters)
+        waiting = len(list_dead_letters(log).letters)
         assert waiting >= 4
-        assert replay(log).sent == waiting
+        assert replay_dead_letters(log).sent == waiting
     for user, parts in (("predrain-serve", SERVING), ("predrain-control", CONTROLLING)):
         with (
             closing(KafkaLog(known(guarded, user))) as log,
             closing(SqliteStore(tmp_path / f"{user}.sqlite")) as store,
         ):
-            settings = load(None, {})
-            ports = Ports(log, store, clock, forecaster_of(None))
-            house = House(ports, settings.policy.policy(), settings, parts=parts)
-            house.step_others()
+            settings = load_settings(None, {})
+            ports = ApplicationPorts(log, store, clock, forecaster_of(None))
+            application = Application(ports, settings.policy.to_policy(), settings, parts=parts)
+            application.step_others()
 
 
 def test_who_may_not_delete_letters_is_told_before_any_is_sent_again(guarded: Process) -> None:
@@ -205,16 +205,16 @@ def test_who_may_not_delete_letters_is_told_before_any_is_sent_again(guarded: Pr
         closing(KafkaLog(known(guarded, "predrain-worker"))) as log,
         pytest.raises(BrokerRefuses, match="allow it the operation Delete on that topic"),
     ):
-        replay(log)
+        replay_dead_letters(log)
 
 
 def test_the_doctor_looks_at_all_of_it_as_the_operator(guarded: Process, tmp_path: Path) -> None:
     (tmp_path / "password").write_text(PASSWORD)
     (tmp_path / "predrain.toml").write_text(
-        f"[kafka]\nbootstrap = ['{guarded.address('SCRAM')}']\nsecurity = 'scram'\nca = '{guarded.ca}'\n"
+        f"[kafka]\nbootstrap_servers = ['{guarded.address('SCRAM')}']\nsecurity = 'scram'\nca = '{guarded.ca}'\n"
         f"user = 'predrain-operator'\npassword_file = '{tmp_path / 'password'}'\n"
         "readings_partitions = 1\nlatency_partitions = 1\n"
     )
-    found = {one.what: one for one in examined(load(tmp_path / "predrain.toml", {}), SystemClock())}
+    found = {one.what: one for one in examined(load_settings(tmp_path / "predrain.toml", {}), SystemClock())}
     assert {"kafka topics", "kafka worker", "kafka latency"} <= found.keys()
     assert {one.told for one in found.values() if one.state == "wrong"} == set()

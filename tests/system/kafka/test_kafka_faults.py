@@ -15,7 +15,7 @@ from threading import Event
 import pytest
 
 from predrain.data.log.kafka import BrokerAway, KafkaLog
-from predrain.data.log.port import LogFull, Record, Topic
+from predrain.data.log.log_port import LogFull, Record, Topic
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.conftest import Make
 
@@ -53,8 +53,8 @@ def test_nothing_acknowledged_is_lost_or_out_of_order_when_the_broker_is_killed(
     with closing(KafkaLog(view)) as log, ThreadPoolExecutor(len(KEYS)) as pool:
         counts = [pool.submit(_send, log, key, until) for key in KEYS]
         for _ in range(2):
-            before = len(log.recent(Topic.READINGS, 10**6))
-            while len(log.recent(Topic.READINGS, 10**6)) < before + 50:
+            before = len(log.read_newest(Topic.READINGS, 10**6))
+            while len(log.read_newest(Topic.READINGS, 10**6)) < before + 50:
                 pass
             mortal.kill()
             mortal.start()
@@ -81,9 +81,11 @@ def test_an_append_without_a_broker_is_refused_in_time_and_works_again_by_itself
             lambda: log.append(Topic.READINGS, [Record("k", b"while")]),
             lambda: log.read(Topic.READINGS, "worker", 10),
             lambda: log.read(Topic.READINGS, "other", 10),
-            lambda: log.recent(Topic.READINGS, 10),
+            lambda: log.read_newest(Topic.READINGS, 10),
         ):
-            with pytest.raises(BrokerAway, match=r"no broker listens at .* start it, or correct bootstrap"):
+            with pytest.raises(
+                BrokerAway, match=r"no broker listens at .* start it, or correct bootstrap_servers"
+            ):
                 call()
         mortal.start()
         while True:
@@ -116,13 +118,13 @@ def test_a_broker_that_stands_still_does_not_hold_up_who_appends(mortal: Process
                 taken = True
             except BrokerAway:
                 continue
-        assert {one.value for one in log.recent(Topic.READINGS, 10)} >= {b"before", b"after"}
+        assert {one.value for one in log.read_newest(Topic.READINGS, 10)} >= {b"before", b"after"}
 
 
 WORKER = """
 import sys
 from predrain.data.log.kafka import Broker, KafkaLog
-from predrain.data.log.port import Topic
+from predrain.data.log.log_port import Topic
 log = KafkaLog(Broker((sys.argv[1],), prefix=sys.argv[2]))
 while len(given := log.read(Topic.READINGS, "worker", 100)) < 4:
     pass

@@ -15,7 +15,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from predrain.data.log.kafka import BrokerRefuses, KafkaLog, RecordTooLong, TopicMissing
 from predrain.data.log.kafka.broker import LONGEST_BATCH
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.log_port import Record, Topic
 from predrain.data.wire import LONGEST
 from tests.data.log_contract import LogContract
 from tests.system.kafka.conftest import Make
@@ -87,13 +87,13 @@ def test_processes_of_a_group_share_the_drives_and_are_told(make: Make, stack: E
     first, second = _logs(make, stack, 2)
     first.append(Topic.READINGS, _round("a"))
     assert len(first.read(Topic.READINGS, "worker", 1000)) == len(DRIVES)
-    alone = first.share(Topic.READINGS, "worker")
+    alone = first.read_assignment_version(Topic.READINGS, "worker")
     _read_until([first, second], _shared)
-    together = first.share(Topic.READINGS, "worker")
+    together = first.read_assignment_version(Topic.READINGS, "worker")
     assert together != alone
     second.close()
     _read_until([first], _shared)
-    assert first.share(Topic.READINGS, "worker") != together
+    assert first.read_assignment_version(Topic.READINGS, "worker") != together
 
 
 def test_what_another_process_has_taken_over_is_not_committed_by_the_one_that_lost_it(
@@ -142,9 +142,9 @@ def test_who_looks_back_is_given_the_newest_of_all_partitions_and_moves_nobody(
     (log,) = _logs(make, stack, 1)
     for number in range(3):
         log.append(Topic.ACTIONS, [Record("d", str(number).encode())])
-    assert [one.value for one in log.recent(Topic.ACTIONS, 8)] == [b"1", b"2"]
+    assert [one.value for one in log.read_newest(Topic.ACTIONS, 8)] == [b"1", b"2"]
     assert [one.value for one in log.read(Topic.ACTIONS, "other", 10)] == [b"0", b"1", b"2"]
-    assert log.recent(Topic.OUTLOOKS, 5) == ()
+    assert log.read_newest(Topic.OUTLOOKS, 5) == ()
 
 
 @pytest.mark.core
@@ -173,11 +173,11 @@ def test_a_topic_that_takes_less_than_ours_do_is_told_with_the_cure_and_taken_up
     shared = make()
     log = KafkaLog(shared)
     stack.callback(log.close)
-    admin: Any = KafkaAdminClient(**shared.options())
+    admin: Any = KafkaAdminClient(**shared.build_client_options())
     stack.callback(admin.close)
 
     def limit(most: int) -> None:
-        name = shared.topic(Topic.READINGS)
+        name = shared.broker_topic_name(Topic.READINGS)
         admin.alter_configs(
             [ConfigResource(ConfigResourceType.TOPIC, name, configs={"max.message.bytes": str(most)})]
         )

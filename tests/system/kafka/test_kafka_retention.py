@@ -11,8 +11,8 @@ from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition
 from structlog.testing import capture_logs
 
-from predrain.data.log.kafka import Broker, KafkaLog, lag
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.kafka import Broker, KafkaLog, measure_consumer_lag
+from predrain.data.log.log_port import Record, Topic
 from tests.system.kafka.conftest import Make
 
 
@@ -23,9 +23,9 @@ def shared(make: Make) -> Broker:
     with closing(KafkaLog(shared)) as log:
         log.append(Topic.READINGS, [Record("a", b"%d" % number) for number in range(10)])
         log.commit(Topic.READINGS, "worker", log.read(Topic.READINGS, "worker", 2))
-    admin: Any = KafkaAdminClient(**shared.options())
+    admin: Any = KafkaAdminClient(**shared.build_client_options())
     with closing(admin):
-        admin.delete_records({TopicPartition(shared.topic(Topic.READINGS), 0): 6})
+        admin.delete_records({TopicPartition(shared.broker_topic_name(Topic.READINGS), 0): 6})
     return shared
 
 
@@ -41,7 +41,7 @@ def test_a_worker_that_comes_too_late_says_once_how_much_it_missed_and_goes_on(l
             assert [one.value for one in log.read(Topic.READINGS, "worker", 10)] == [b"6", b"7", b"8", b"9"]
     (line,) = said
     assert (line["event"], line["records"]) == ("lost", 4)
-    assert "retention" in line["why"]
+    assert "retention" in line["reason"]
 
 
 def test_what_a_new_group_never_saw_is_no_loss(log: KafkaLog) -> None:
@@ -51,6 +51,6 @@ def test_what_a_new_group_never_saw_is_no_loss(log: KafkaLog) -> None:
 
 
 def test_who_looks_on_sees_it_before_the_worker_does(shared: Broker) -> None:
-    found = lag(shared, Topic.READINGS, "worker")
+    found = measure_consumer_lag(shared, Topic.READINGS, "worker")
     assert (found.records, found.dropped) == (4, 4)
-    assert lag(shared, Topic.READINGS, "archive").dropped == 0
+    assert measure_consumer_lag(shared, Topic.READINGS, "archive").dropped == 0

@@ -20,10 +20,10 @@ from predrain.data.log.kafka import (
     KafkaLog,
     TopicMissing,
     TopicShape,
+    check_broker_topics,
     ensure_topics,
-    greet,
 )
-from predrain.data.log.port import Delivered, LogFull, Record, Topic
+from predrain.data.log.log_port import Delivered, LogFull, Record, Topic
 from tests.deadlines import idle_seconds
 from tests.system.kafka.broker import Broker as Process
 from tests.system.kafka.broker import free_ports
@@ -97,7 +97,7 @@ def test_who_reads_from_a_broker_that_stands_still_is_told_in_time_and_reads_on(
         calls: tuple[Callable[[], object], ...] = (
             lambda: log.commit(Topic.READINGS, "worker", given),
             lambda: log.read(Topic.READINGS, "worker", 10),
-            lambda: log.recent(Topic.READINGS, 10),
+            lambda: log.read_newest(Topic.READINGS, 10),
         )
         for call in calls:
             began = idle_seconds()
@@ -137,7 +137,7 @@ def test_a_topic_that_was_deleted_is_named_and_read_again_once_it_is_made_anew(m
     with closing(KafkaLog(view)) as log, closing(admin):
         log.append(Topic.READINGS, [Record("k", b"old")])
         given = until_given(log, {b"old"})
-        admin.delete_topics([view.topic(Topic.READINGS)])
+        admin.delete_topics([view.broker_topic_name(Topic.READINGS)])
         for call in (
             lambda: log.read(Topic.READINGS, "worker", 10),
             lambda: log.append(Topic.READINGS, [Record("k", b"lost")]),
@@ -155,14 +155,14 @@ def test_a_topic_made_anew_while_its_reader_looked_away_is_read_from_its_beginni
 ) -> None:
     """Offsets that it knew mean nothing any more."""
     view = replace(make(), timeout_seconds=5.0)
-    name, new = view.topic(Topic.READINGS), [b"new 0", b"new 1", b"new 2"]
+    name, new = view.broker_topic_name(Topic.READINGS), [b"new 0", b"new 1", b"new 2"]
     with closing(KafkaLog(view)) as log, closing(KafkaLog(view)) as sender, closing(_admin(view)) as admin:
         sender.append(Topic.READINGS, [Record("k", b"old %d" % number) for number in range(5)])
         given = until_given(log, {b"old 4"})
         if committed:
             log.commit(Topic.READINGS, "worker", given)
         admin.delete_topics([name])
-        while name in greet(view, name):
+        while name in check_broker_topics(view, name):
             time.sleep(0.02)
         ensure_topics(view, {Topic.READINGS: TopicShape(1, timedelta(days=1))}, replicas=1, in_sync=1)
         for value in new:
@@ -182,7 +182,7 @@ def test_a_topic_made_anew_while_its_reader_looked_away_is_read_from_its_beginni
 def test_a_topic_that_lost_its_end_is_read_from_its_beginning_and_on(make: Make) -> None:
     """As after an election of a replica that was behind: the group stands where nothing is."""
     view = replace(make(), timeout_seconds=5.0)
-    name = view.topic(Topic.READINGS)
+    name = view.broker_topic_name(Topic.READINGS)
     beyond = {TopicPartition(name, 0): OffsetAndMetadata(1000, "", -1)}
     with closing(KafkaLog(view)) as log, closing(_admin(view)) as admin:
         log.append(Topic.READINGS, [Record("k", b"one"), Record("k", b"two")])
@@ -206,12 +206,12 @@ def test_who_appends_uses_partitions_that_were_added_as_one_that_begins_now_does
     drives = [f"drive-{number}" for number in range(40)]
     with closing(KafkaLog(view)) as old, closing(KafkaLog(view)) as new, closing(_admin(view)) as admin:
         old.append(Topic.READINGS, [Record("k", b"one")])
-        admin.create_partitions({view.topic(Topic.READINGS): 4})
+        admin.create_partitions({view.broker_topic_name(Topic.READINGS): 4})
         old._writer._producer._metadata.request_update()  # as the client does by itself, every few minutes
         time.sleep(2)
         for log in (old, new):
             log.append(Topic.READINGS, [Record(drive, b"two") for drive in drives])
-        found = [one for one in new.recent(Topic.READINGS, 400) if one.key != "k"]
+        found = [one for one in new.read_newest(Topic.READINGS, 400) if one.key != "k"]
         by_drive = {drive: {one.partition for one in found if one.key == drive} for drive in drives}
     assert len(found) == 80
     assert all(len(partitions) == 1 for partitions in by_drive.values())
@@ -231,7 +231,7 @@ def test_a_topic_that_was_deleted_is_named_by_a_group_that_has_shared_out_its_no
     with closing(KafkaLog(view)) as log, closing(admin):
         log.append(Topic.READINGS, [Record("k", b"old")])
         given = until_given(log, {b"old"})
-        admin.delete_topics([view.topic(Topic.READINGS)])
+        admin.delete_topics([view.broker_topic_name(Topic.READINGS)])
         consumer = log._reader(Topic.READINGS, "worker")._consumer
         consumer._cluster.request_update()  # as the client does by itself, every few minutes
         for _ in range(30):

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from predrain.data.log.kafka import Broker, BrokerRefuses, TopicShape, ensure_topics, list_topics
-from predrain.data.log.port import Topic
+from predrain.data.log.log_port import Topic
 from tests.system.kafka.broker import Broker as Process
 
 SHAPES = {Topic.READINGS: TopicShape(3, timedelta(days=2)), Topic.ACTIONS: TopicShape(1, timedelta(days=400))}
@@ -39,7 +39,7 @@ def test_topics_are_made_once_with_their_partitions(new: Broker) -> None:
 def test_a_topic_keeps_what_it_was_told_and_trusts_no_clock_but_its_own(new: Broker) -> None:
     ensure_topics(new, SHAPES, replicas=1, in_sync=1)
     admin: Any = KafkaAdminClient(bootstrap_servers=new.bootstrap)
-    name = new.topic(Topic.READINGS)
+    name = new.broker_topic_name(Topic.READINGS)
     (described,) = admin.describe_configs(
         [ConfigResource(ConfigResourceType.TOPIC, name)], config_filter="all"
     ).values()
@@ -64,6 +64,8 @@ def test_other_partitions_than_told_are_told_and_left(new: Broker) -> None:
 
 
 def test_more_replicas_than_brokers_are_refused_with_the_cure(new: Broker) -> None:
-    with pytest.raises(BrokerRefuses, match=r"cannot be made .*fewer brokers than replicas: set replicas"):
+    with pytest.raises(
+        BrokerRefuses, match=r"cannot be made .*fewer brokers than replicas: set replication_factor"
+    ):
         ensure_topics(new, SHAPES, replicas=3, in_sync=2)
     assert list_topics(new, SHAPES) == ()

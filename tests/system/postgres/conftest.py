@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from predrain.data.store.postgres import migrated
+from predrain.data.store.postgres_store import migrate_postgres_store
 from tests.system.postgres.server import Server, running
 
 
@@ -21,6 +21,6 @@ def url(server: Server) -> Iterator[str]:
     """Of a store without anything in it; whatever a test froze thaws after it."""
     server.start()
     url = server.url(server.database())
-    migrated(url)
+    migrate_postgres_store(url)
     yield url
     server.freeze(False)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from predrain.data.clock import SystemClock
-from predrain.data.store import schema
-from predrain.data.store.postgres import migrated
+from predrain.data.store import store_schema
+from predrain.data.store.postgres_store import migrate_postgres_store
+from predrain.service.config.settings import load_settings
 from predrain.service.doctor import examination
-from predrain.service.doctor.away import postgresql
-from predrain.service.doctor.examination import examine
+from predrain.service.doctor.examination import run_doctor_checks
 from predrain.service.doctor.finding import Finding
-from predrain.service.settings import load
+from predrain.service.doctor.remote_checks import check_postgresql
 from tests.system.postgres.server import Server
 
 Told = Callable[[str], dict[str, Finding]]
@@ -25,12 +25,15 @@ pytestmark = pytest.mark.system
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Told:
     server.start()
-    monkeypatch.setattr(examination, "LOOKS", (("postgresql", postgresql),))
+    monkeypatch.setattr(examination, "LOOKS", (("postgresql", check_postgresql),))
 
     def told(url: str) -> dict[str, Finding]:
         file = tmp_path / "predrain.toml"
         file.write_text(f"[store]\nurl = '{url}'\n")
-        return {one.what: one for one in examine(load(file, {}), tmp_path / "state", SystemClock())}
+        return {
+            one.what: one
+            for one in run_doctor_checks(load_settings(file, {}), tmp_path / "state", SystemClock())
+        }
 
     return told
 
@@ -38,7 +41,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Tol
 def test_a_server_that_is_there_is_told_with_its_version_and_clock(told: Told, url: str) -> None:
     found = told(url)
     assert found["postgresql"].state == "ok"
-    assert f"store of version {schema.VERSION}" in found["postgresql"].told
+    assert f"store of version {store_schema.VERSION}" in found["postgresql"].told
     assert "PostgreSQL 1" in found["postgresql"].told
     assert found["clock, PostgreSQL"].state == "ok"
 
@@ -47,7 +50,7 @@ def test_what_is_wrong_with_a_server_is_told_with_its_cure(told: Told, server: S
     empty = server.database()
     assert "run `predrain store migrate`" in told(server.url(empty))["postgresql"].told
     older = server.url(server.database())
-    migrated(older, schema.VERSION - 1)
+    migrate_postgres_store(older, store_schema.VERSION - 1)
     assert "run `predrain store migrate`" in told(older)["postgresql"].told
     server.run(
         "DO $$ BEGIN CREATE ROLE wary LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$"

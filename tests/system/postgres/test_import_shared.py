@@ -17,15 +17,14 @@ import pytest
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.data.importing import backblaze
-from predrain.data.log.port import Topic
+from predrain.data.importing import backblaze_import
+from predrain.data.log.log_port import Topic
 from predrain.data.reading import Reading
-from predrain.data.store import postgres
-from predrain.data.store import timeouts as patience
-from predrain.data.store.faults import StoreAway
-from predrain.data.store.postgres import PostgresStore, migrated
-from predrain.data.wire import decode
-from predrain.service.importing import BATCH, Importer
+from predrain.data.store import postgres_store, postgres_timeouts
+from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_store
+from predrain.data.store.store_faults import StoreAway
+from predrain.data.wire import decode_envelope
+from predrain.service.streams.history_import import BATCH, Importer
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.postgres.server import Server
 from tests.system.stream.conftest import kafka as kafka
@@ -71,7 +70,7 @@ def test_an_import_killed_again_and_again_keeps_in_postgresql_what_one_keeps_tha
     server: Server, url: str, tables: Path, tmp_path: Path
 ) -> None:
     other = server.url(server.database())
-    migrated(other)
+    migrate_postgres_store(other)
     whole = settings(tmp_path / "whole", other)
     subprocess.run([*RUN, str(tables), *whole], check=True, stdout=subprocess.DEVNULL, timeout=240)
     killed = settings(tmp_path / "killed", url)
@@ -95,7 +94,7 @@ def test_fresh_readings_are_handed_to_the_workers_over_kafka_one_a_device(
 ) -> None:
     broker = Broker((kafka.address(),), prefix="import.")
     ensure_topics(broker, dict.fromkeys(Topic, TopicShape(3, timedelta(days=1))), replicas=1, in_sync=1)
-    more = f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "import."\n'
+    more = f'[kafka]\nbootstrap_servers = ["{kafka.address()}"]\nprefix = "import."\n'
     config = settings(tmp_path / "state", url, more)
     done = subprocess.run(
         [*RUN, str(tables), *config, "--json"], check=True, capture_output=True, text=True, timeout=240
@@ -103,7 +102,8 @@ def test_fresh_readings_are_handed_to_the_workers_over_kafka_one_a_device(
     assert json.loads(done.stdout)["to_be_scored"] == DRIVES
     with closing(PostgresStore(url)) as store, closing(KafkaLog(broker)) as log:
         sent = [
-            (one.key, decode(one.value, Reading).body) for one in log.read(Topic.READINGS, "worker", 10_000)
+            (one.key, decode_envelope(one.value, Reading).body)
+            for one in log.read(Topic.READINGS, "worker", 10_000)
         ]
         assert dict(sent) == store.latest_readings()
         assert len(sent) == DRIVES
@@ -113,15 +113,18 @@ def test_fresh_readings_are_handed_to_the_workers_over_kafka_one_a_device(
 def test_an_import_whose_server_stands_still_ends_with_the_reason_and_the_next_goes_on(
     server: Server, url: str, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "SILENT_SECONDS", 1)
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 3)
+    monkeypatch.setattr(postgres_timeouts, "SILENT_SECONDS", 1)
+    monkeypatch.setattr(postgres_store, "CONNECT_SECONDS", 3)
     files = sorted(tables.glob("*.csv"))
     with closing(PostgresStore(url)) as store:
         with pytest.raises(StoreAway, match="does not answer"):
             Importer("backblaze", SystemClock(), store).run(
-                backblaze.parts(files, HOST), lambda seen: server.freeze(seen.total.read >= 3 * BATCH)
+                backblaze_import.list_backblaze_import_parts(files, HOST),
+                lambda seen: server.freeze(seen.total.read >= 3 * BATCH),
             )
         server.freeze(False)
-        done = Importer("backblaze", SystemClock(), store).run(backblaze.parts(files, HOST))
+        done = Importer("backblaze", SystemClock(), store).run(
+            backblaze_import.list_backblaze_import_parts(files, HOST)
+        )
         assert (done.broken, done.total.read, done.parts) == ((), DRIVES * DAYS, 2)
         assert len(rows(url)) == DRIVES * DAYS

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from predrain.actions.core.policy import Policy
-from predrain.data.log.memory import MemoryLog
-from predrain.data.store.postgres import PostgresStore
-from predrain.service.application import House, Ports
-from predrain.service.rest.once import RepeatedRequests
-from predrain.service.rest.problems import HttpProblem
-from predrain.service.settings import ServiceTable, Settings
+from predrain.actions.core.drain_policy import Policy
+from predrain.data.log.memory_log import MemoryLog
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import ServiceTable, Settings
+from predrain.service.rest.idempotency import RepeatedRequests
+from predrain.service.rest.problem_answers import HttpProblem
 from tests.service.conftest import SetClock
 
 pytestmark = pytest.mark.system
@@ -31,7 +31,9 @@ def processes(url: str, tmp_path: Path) -> Iterator[tuple[RepeatedRequests, Repe
     stores = [PostgresStore(url) for _ in range(2)]
     settings = Settings(service=ServiceTable(state=tmp_path))
     first, second = (
-        RepeatedRequests(House(Ports(MemoryLog(), store, SetClock(), no_forecaster), Policy(), settings))
+        RepeatedRequests(
+            Application(ApplicationPorts(MemoryLog(), store, SetClock(), no_forecaster), Policy(), settings)
+        )
         for store in stores
     )
     yield first, second
@@ -53,16 +55,16 @@ def test_the_other_process_waits_and_then_answers_alike(
     def never() -> tuple[int, str]:
         raise AssertionError("it is carried out twice")
 
-    thread = threading.Thread(target=lambda: told.append(first.once("key", "what", slowly)))
+    thread = threading.Thread(target=lambda: told.append(first.carry_out_once("key", "what", slowly)))
     thread.start()
     assert begun.wait(60)
     with pytest.raises(HttpProblem) as refused:
-        second.once("key", "what", never)
+        second.carry_out_once("key", "what", never)
     assert refused.value.status == 409
     go_on.set()
     thread.join(60)
-    assert second.once("key", "what", never) == told[0] == (201, '{"id":"a"}')
+    assert second.carry_out_once("key", "what", never) == told[0] == (201, '{"id":"a"}')
     for each in (second, first) * 50:
         with pytest.raises(HttpProblem) as other:
-            each.once("key", "something else", never)
+            each.carry_out_once("key", "something else", never)
         assert other.value.status == 422, "nobody carries it out any more"

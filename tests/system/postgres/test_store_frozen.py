@@ -16,11 +16,10 @@ from sqlalchemy import Connection, text
 
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store import postgres
-from predrain.data.store import timeouts as patience
-from predrain.data.store.faults import StoreAway, StoreBusy, StoreDenied
-from predrain.data.store.postgres import PostgresDatabase, PostgresStore, migrated
-from predrain.service.periodic_threads import Loops
+from predrain.data.store import postgres_store, postgres_timeouts
+from predrain.data.store.postgres_store import PostgresDatabase, PostgresStore, migrate_postgres_store
+from predrain.data.store.store_faults import StoreAway, StoreBusy, StoreDenied
+from predrain.service.runtime.periodic_threads import PeriodicThreads
 from tests.deadlines import idle_seconds
 from tests.processes import freeze_process, thaw_process
 from tests.system.postgres.server import Server
@@ -36,8 +35,8 @@ STILL = r"does not answer \(.*no sign of life for 1 s.*|does not answer \(.*conn
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds instead of half a minute."""
-    monkeypatch.setattr(patience, "SILENT_SECONDS", 1)
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 3)
+    monkeypatch.setattr(postgres_timeouts, "SILENT_SECONDS", 1)
+    monkeypatch.setattr(postgres_store, "CONNECT_SECONDS", 3)
 
 
 def _reading(number: int) -> Reading:
@@ -81,8 +80,8 @@ def test_a_commit_whose_answer_never_came_has_one_effect(server: Server, url: st
 def test_a_backend_that_stands_alone_is_given_up_after_the_longest_that_a_statement_may_take(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 2)
-    monkeypatch.setattr(postgres, "GRACE_SECONDS", 1)
+    monkeypatch.setattr(postgres_store, "STATEMENT_SECONDS", 2)
+    monkeypatch.setattr(postgres_store, "GRACE_SECONDS", 1)
     with closing(PostgresDatabase(url)) as database:
         pid = database.read(lambda one: one.execute(text("SELECT pg_backend_pid()")).scalar_one())
         freeze_process(pid)
@@ -101,21 +100,26 @@ def test_who_is_only_busy_is_waited_for(url: str) -> None:
 def test_a_long_migration_is_waited_for_beyond_what_a_statement_may_take(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 1)
-    monkeypatch.setattr(postgres, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(postgres_store, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(postgres_store, "GRACE_SECONDS", 0)
     server.start()
-    database = postgres._Server(server.url(server.database()), statement_seconds=0)
+    database = postgres_store._Server(server.url(server.database()), statement_seconds=0)
     with closing(database):
-        assert database.do(lambda one: one.execute(text("SELECT 7 FROM pg_sleep(4)")).scalar_one()) == 7
-    bounded = postgres._Server(server.url(server.database()), statement_seconds=1)
+        assert (
+            database.run_in_transaction(
+                lambda one: one.execute(text("SELECT 7 FROM pg_sleep(4)")).scalar_one()
+            )
+            == 7
+        )
+    bounded = postgres_store._Server(server.url(server.database()), statement_seconds=1)
     with closing(bounded), pytest.raises(StoreBusy, match="statement timeout"):
-        bounded.do(lambda one: one.execute(text("SELECT 7 FROM pg_sleep(4)")).scalar_one())
+        bounded.run_in_transaction(lambda one: one.execute(text("SELECT 7 FROM pg_sleep(4)")).scalar_one())
 
 
 def test_a_migration_says_so_when_its_server_stands_still(server: Server, url: str) -> None:
     server.freeze(True)
     with pytest.raises(StoreAway, match=STILL):
-        migrated(url)
+        migrate_postgres_store(url)
 
 
 def test_a_wire_that_swallows_all_is_told_of(server: Server, url: str) -> None:
@@ -149,8 +153,8 @@ def test_a_password_that_changed_is_told_at_the_next_connection_and_taken_when_i
 def test_a_loop_tells_once_that_its_server_stands_still_and_goes_on_by_itself(
     server: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.periodic_threads.FAULT_SECONDS", 0.1)
-    loops, kept = Loops(lambda: None), 0
+    monkeypatch.setattr("predrain.service.runtime.periodic_threads.FAULT_SECONDS", 0.1)
+    loops, kept = PeriodicThreads(lambda: None), 0
     with closing(PostgresStore(url)) as store, structlog.testing.capture_logs() as told:
 
         def step() -> None:
@@ -158,7 +162,7 @@ def test_a_loop_tells_once_that_its_server_stands_still_and_goes_on_by_itself(
             store.add_readings([_reading(kept)])
             kept += 1
 
-        loops.begin("worker", step)
+        loops.start_loop("worker", step)
         until(lambda: kept > 3)
         server.freeze(True)
         until(lambda: "worker" in loops.faults)
@@ -167,11 +171,11 @@ def test_a_loop_tells_once_that_its_server_stands_still_and_goes_on_by_itself(
         before = kept
         until(lambda: kept > before + 3)
         assert loops.faults == {}
-        loops.end()
+        loops.request_stop()
         loops.join(60.0)
         assert len(store.readings(DEVICE)) == kept
-    assert "does not answer" in told[0]["why"]
-    assert len({one["why"] for one in told}) == len(told)
+    assert "does not answer" in told[0]["reason"]
+    assert len({one["reason"] for one in told}) == len(told)
 
 
 def test_the_probe_takes_any_answer_for_a_sign_of_life(server: Server, url: str) -> None:

@@ -13,10 +13,10 @@ import pytest
 from predrain.data.drain import Drain, DrainState, Intent, JournalEntry
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
-from predrain.data.store import schema
-from predrain.data.store.faults import StoreAway
-from predrain.data.store.port import RevisionConflict
-from predrain.data.store.postgres import PostgresStore, migrated
+from predrain.data.store import store_schema
+from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_store
+from predrain.data.store.store_faults import StoreAway
+from predrain.data.store.store_port import RevisionConflict
 from tests.system.postgres.server import Server
 
 pytestmark = pytest.mark.system
@@ -180,23 +180,29 @@ def test_of_many_that_bring_a_database_up_at_once_one_does_it(server: Server) ->
     server.start()
     url = server.url(server.database())
     before: list[int] = []
-    threads = [threading.Thread(target=lambda: before.append(migrated(url)[0])) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: before.append(migrate_postgres_store(url)[0])) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(before) == [0, *[schema.VERSION] * 3]
+    assert sorted(before) == [0, *[store_schema.VERSION] * 3]
 
 
 def test_a_task_is_one_service_s_at_a_time_and_free_again_when_its_server_has_gone(
     server: Server, url: str, store: PostgresStore
 ) -> None:
     other = PostgresStore(url)
-    with store.alone("retention") as mine, other.alone("retention") as theirs, other.alone("export") as else_:
+    with (
+        store.try_lock_task("retention") as mine,
+        other.try_lock_task("retention") as theirs,
+        other.try_lock_task("export") as else_,
+    ):
         assert (mine, theirs, else_) == (True, False, True)
-    with store.alone("retention") as mine:
+    with store.try_lock_task("retention") as mine:
         server.kill()
         server.start()
-        with other.alone("retention") as theirs:
+        with other.try_lock_task("retention") as theirs:
             assert (mine, theirs) == (True, True)
     other.close()

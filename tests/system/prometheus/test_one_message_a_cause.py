@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from predrain.data.reading import Unreadable
-from predrain.service.notifications import causes
+from predrain.service.notifications import find_alert_causes
 from tests.deadlines import idle_seconds
-from tests.service.telling.scenes import NOW, Fleet, device, host_of
+from tests.service.notifications.scenes import NOW, Fleet, device, host_of
 from tests.system.prometheus.server import DEPLOY, program
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -250,7 +250,7 @@ def test_an_alert_is_grouped_by_the_labels_by_which_predrain_groups_causes(alert
         rf"alertname: {alert}\n(?:(?!.*alertname).*\n)*? +- exp_labels:\n((?: {{14}}.*\n)+)", units
     )
     labels = {line.split(":")[0].strip() for block in fired for line in block.splitlines()}
-    found = causes(fleet.scene())
+    found = find_alert_causes(fleet.scene())
     assert {(cause.host is not None, cause.model is not None) for cause in found} == {
         ("host" in labels, "model" in labels)
     }

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from predrain.collector.delivery.contents import SpoolStatus
-from predrain.collector.delivery.selfmetrics import CollectorTally, exposition
+from predrain.collector.delivery.collector_metrics import CollectorTally, format_metrics
+from predrain.collector.delivery.spool_contents import SpoolStatus
 from predrain.service.rest.metrics import CATALOGUE
 from tests.deadlines import idle_seconds
 from tests.system.conftest import PREDRAIN, demo
@@ -32,10 +32,10 @@ EMPTY = {
     "predrain_forecast_drift_index",
     "predrain_forecast_expected_failures",
     "predrain_forecast_observed_failures",
-    "predrain_forecast_foretold",
+    "predrain_forecast_detected_failures",
     "predrain_forecast_failures",
-    "predrain_messages_sent_total",  # of channels, of which none is set
-    "predrain_messages_failed_total",
+    "predrain_notifications_sent_total",  # of channels, of which none is set
+    "predrain_notifications_failed_total",
     "predrain_fault",  # shown while something is broken
 }
 """What a dashboard of these two services rightly has no line of."""
@@ -84,7 +84,7 @@ def collector() -> Iterator[str]:
     """Address where a collector's own figures are read, as node_exporter would give them."""
     standing = SpoolStatus(**{field.name: 1 for field in fields(SpoolStatus)})
     tally = CollectorTally(**{**{field.name: 1 for field in fields(CollectorTally)}, "spool": standing})  # type: ignore[arg-type]
-    told = exposition(tally, "stor-01")
+    told = format_metrics(tally, "stor-01")
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -127,7 +127,7 @@ def watched(
     with prometheus(tmp_path_factory.mktemp("prometheus"), targets) as server:
         server.until(lambda: len(server.series("up == 1")) == 3, "an answer of every target")
         server.until(
-            lambda: server.series('predrain_readings_worked_total{cluster="live"} == 2'), "both readings"
+            lambda: server.series('predrain_readings_processed_total{cluster="live"} == 2'), "both readings"
         )
         server.until(lambda: server.series("rate(predrain_readings_accepted_total[1m])"), "a second scrape")
         yield Watched(server, service, paused)
@@ -146,7 +146,7 @@ def asked(query: str) -> set[str]:
 def known() -> set[str]:
     """Every metric that service and collector can tell."""
     source = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text()
-    families = {family.exposed for section in CATALOGUE.values() for family in section}
+    families = {family.series_name for section in CATALOGUE.values() for family in section}
     return families | set(re.findall(r"`(predrain_collector_\w+)`", source))
 
 

@@ -15,7 +15,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
 
-from predrain.data.wire import encode
+from predrain.data.wire import encode_envelope
 from predrain.service.client import Predrain, Unreachable
 from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading
@@ -81,7 +81,7 @@ def test_a_program_sends_a_reading_and_finds_the_disk_with_its_outlook(running: 
     client.lift_halt()
     reading = smart_reading("CLIENT", datetime.now(UTC), pending=400)
     sealed: dict[str, Any] = json.loads(
-        encode(reading, producer="test", sequence=0, sent_at=datetime.now(UTC))
+        encode_envelope(reading, producer="test", sequence=0, sent_at=datetime.now(UTC))
     )
     assert client.send_readings([sealed]).accepted == 1
     end = idle_seconds() + PATIENCE

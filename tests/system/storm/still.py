@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from predrain.actions.cluster.port import Command, CommandResult
-from predrain.actions.cluster.view import ClusterView
+from predrain.actions.cluster.cluster_port import Command, CommandResult
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.ids import DeviceId, OsdId
-from predrain.service import scheduler as turning
-from predrain.service import up
-from predrain.service.live_cluster import Live
-from predrain.service.settings import load
+from predrain.service.app import scheduler
+from predrain.service.config.settings import load_settings
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.processes import up
 
 LOOK_SECONDS = 0.1
 """Between two looks for what is to be told; of the clock on the wall, which is not the test's."""
@@ -57,17 +57,19 @@ class Following:
 
 def main(arguments: Sequence[str]) -> None:
     """Answer until SIGTERM."""
-    settings, clock = load(Path(arguments[0]), {}), StillClock(Path(arguments[1]))
+    settings, clock = load_settings(Path(arguments[0]), {}), StillClock(Path(arguments[1]))
     seats = json.loads(Path(arguments[2]).read_text())
     seated = {OsdId(int(osd)): (DeviceId(device), model) for osd, (device, model) in seats.items()}
-    cluster = SimulatedCluster(world("cisco", 1).with_devices(seated), 1, clock.now())
+    cluster = SimulatedCluster(build_world("cisco", 1).with_devices(seated), 1, clock.now())
     up.SystemClock = lambda: clock  # type: ignore[assignment, misc]
-    turning.TELL_SECONDS = LOOK_SECONDS
+    scheduler.TELL_SECONDS = LOOK_SECONDS
 
     def tell(words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
-    up._answering(settings, tell, None, lambda _: Live(Following(cluster, clock)), watched=False)
+    up._serve_application(
+        settings, tell, None, lambda _: LiveClusterParts(Following(cluster, clock)), watched=False
+    )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def nothing_else(town: Town, told: int, read: Callable[[Disk], Reading | None]) 
     for _ in range(2):
         town.pass_time(60 * MINUTE)
         town.read(reading for disk in town.disks if (reading := read(disk)) is not None)
-    town.post_to("/api/v1/halt", {"why": "somebody looks"})
+    town.post_to("/api/v1/halt", {"reason": "somebody looks"})
     town.until_told(lambda: "Everything is halted" in town.titles(), "the halt")
     town.until_told(lambda: "[ceph] notice: Everything is halted" in town.subjects(), "the halt")
     assert town.titles()[told:] == ["Everything is halted"]
@@ -48,7 +48,9 @@ def test_three_hundred_disks_of_one_model_are_one_message_and_no_drain(tmp_path:
         suspicion = 'predrain_guard_refusals{guard="mass-suspicion"}'
         here.until(lambda: here.figure(suspicion) == ALIKE, "the refusal")
         here.until_kept("mail", 1)
-        here.until(lambda: here.figure('predrain_messages_failed_total{channel="webhook"}') > 0, "a failure")
+        here.until(
+            lambda: here.figure('predrain_notifications_failed_total{channel="webhook"}') > 0, "a failure"
+        )
         here.kill()
         here.hook.answer = 204
         here.start()

@@ -21,13 +21,13 @@ from typing import Any
 
 import httpx2
 
-from predrain.actions.simulator.worlds import world
+from predrain.actions.simulator.worlds import build_world
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
-from predrain.service.scoring.sender import Sender
+from predrain.service.storage.record_sender import RecordSender
 from tests.deadlines import idle_seconds
-from tests.service.telling.test_channels import Post, post_office
+from tests.service.notifications.test_channels import Post, post_office
 
 ROOT = Path(__file__).parents[3]
 BEGAN = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -81,7 +81,7 @@ class Disk:
 
 def disks() -> tuple[Disk, ...]:
     """In the order of their OSDs; the models alternate over hosts and racks."""
-    osds = world("cisco", 1).osds
+    osds = build_world("cisco", 1).osds
     # Two in three of each host are of one model: 300 of 450, on all 45 hosts.
     alike = iter([at for at in range(len(osds)) if at % 3 != 2])
     others = iter([at for at in range(len(osds)) if at % 3 == 2])
@@ -184,7 +184,7 @@ class Town:
 
     def until_kept(self, channel: str, count: int) -> None:
         """Wait until so many messages were delivered by the living process, and noted as that."""
-        name = f'predrain_messages_sent_total{{channel="{channel}"}}'
+        name = f'predrain_notifications_sent_total{{channel="{channel}"}}'
         self.until_told(lambda: self.figure(name) >= count, f"message {count} by {channel}")
 
     def post_to(self, path: str, body: object) -> Any:
@@ -197,13 +197,16 @@ class Town:
 
     def read(self, readings: Iterable[Reading]) -> None:
         """Send them as hosts do, and wait until all are judged."""
-        sender, before = Sender("hosts", SystemClock()), self.figure("predrain_readings_worked_total")
-        sent = [json.loads(sender.seal(reading)) for reading in readings]
+        sender, before = (
+            RecordSender("hosts", SystemClock()),
+            self.figure("predrain_readings_processed_total"),
+        )
+        sent = [json.loads(sender.encode_envelope(reading)) for reading in readings]
         for at in range(0, len(sent), 1000):
             answer = self.post_to("/api/v1/readings", sent[at : at + 1000])
             assert answer["refused"] == []
         self.until(
-            lambda: self.figure("predrain_readings_worked_total") >= before + len(sent), "every reading"
+            lambda: self.figure("predrain_readings_processed_total") >= before + len(sent), "every reading"
         )
 
     def well(self) -> None:
@@ -239,11 +242,11 @@ def town(
             json.dumps({osd: (one.device, one.model) for osd, one in enumerate(seats)})
         )
         (folder / "predrain.toml").write_text(
-            f'[service]\nport = 0\nstate = "{folder / "state"}"\naddress = "https://predrain.example.org"\n'
+            f'[service]\nport = 0\nstate = "{folder / "state"}"\nexternal_url = "https://predrain.example.org"\n'
             f'[policy]\nmode = "act"\ntick_seconds = 2\nview_age_max_seconds = 1e6\n{policy}'
             f'[mail]\nhost = "127.0.0.1"\nport = {port}\nsecurity = "none"\nsender = "predrain@example.org"\n'
-            f'to = ["ops@example.org"]\nleast = "notice"\n{mail}'
-            f'[webhook]\nurl = "{url}"\ninside = true\nsecret_file = "{folder / "secret"}"\n'
+            f'to = ["ops@example.org"]\nmin_severity = "notice"\n{mail}'
+            f'[webhook]\nurl = "{url}"\nallow_private_address = true\nsecret_file = "{folder / "secret"}"\n'
         )
         made = Town(folder, post, hook, seats)
         closing.callback(made.kill)

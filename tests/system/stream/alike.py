@@ -10,19 +10,19 @@ from itertools import groupby
 from sqlalchemy import Table, create_engine, make_url, select
 
 from predrain.data.ids import DeviceId
-from predrain.data.log.port import Log, Topic
+from predrain.data.log.log_port import Log, Topic
 from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Reading
-from predrain.data.store import schema
-from predrain.data.wire import decode
-from predrain.service.storage.identity import MARK_KEY
+from predrain.data.store import store_schema
+from predrain.data.wire import decode_envelope
+from predrain.service.storage.store_identity import MARK_KEY
 
 ROWS_AT_ONCE = 2_000
 HELD = {
-    schema.readings: "taken_at",
-    schema.latest_readings: "taken_at",
-    schema.outlooks: "as_of",
-    schema.latest_outlooks: "as_of",
+    store_schema.readings: "taken_at",
+    store_schema.latest_readings: "taken_at",
+    store_schema.outlooks: "as_of",
+    store_schema.latest_outlooks: "as_of",
 }
 
 
@@ -69,8 +69,8 @@ def announced(log: Log, disordered: frozenset[DeviceId]) -> Told:
     where both were taken together, and none where the newer one was announced before.
     """
     found = [
-        decode(record.value, Outlook).body
-        for record in log.recent(Topic.OUTLOOKS, 1_000_000)
+        decode_envelope(record.value, Outlook).body
+        for record in log.read_newest(Topic.OUTLOOKS, 1_000_000)
         if record.key != MARK_KEY
     ]
     return frozenset(

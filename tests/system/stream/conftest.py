@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from predrain.data.store.postgres import migrated
+from predrain.data.store.postgres_store import migrate_postgres_store
 from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.postgres.server import Server, running
@@ -34,5 +34,5 @@ def postgres() -> Iterator[Server]:
 def database(postgres: Server) -> str:
     """One with an empty store."""
     url = postgres.url(postgres.database())
-    migrated(url)
+    migrate_postgres_store(url)
     return url

@@ -16,20 +16,20 @@ from typing import Any
 import httpx2
 import pytest
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.actions.simulator import SimulatedCluster
-from predrain.actions.simulator.worlds import tiny
+from predrain.actions.simulator.worlds import build_tiny_cluster
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId
 from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
-from predrain.data.log.port import Topic
+from predrain.data.log.log_port import Topic
 from predrain.data.reading import Reading
-from predrain.data.store.postgres import PostgresStore
-from predrain.service.application import House, Ports
-from predrain.service.live_cluster import Live
-from predrain.service.roles import CONTROLLING
-from predrain.service.scoring.sender import Sender
-from predrain.service.settings import Settings
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.app.roles import CONTROLLING
+from predrain.service.config.settings import Settings
+from predrain.service.drains.live_cluster import LiveClusterParts
+from predrain.service.storage.record_sender import RecordSender
 from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading, week_of
 from tests.service.test_drains import ClusterClock
@@ -57,8 +57,8 @@ class Page:
 
     def post(self, readings: list[Reading]) -> None:
         """Send readings as a host would."""
-        sender = Sender("hosts", SystemClock())
-        sent = [json.loads(sender.seal(reading)) for reading in readings]
+        sender = RecordSender("hosts", SystemClock())
+        sent = [json.loads(sender.encode_envelope(reading)) for reading in readings]
         headers = {"Authorization": f"Bearer {self.token}"}
         answer = self.client.post("/api/v1/readings", json=sent, headers=headers)
         assert answer.json() == {"accepted": len(sent), "refused": []}
@@ -98,7 +98,8 @@ def test_readings_posted_to_a_page_come_back_as_outlooks_that_workers_made_and_a
     config = tmp_path / "predrain.toml"
     config.write_text(
         f'[service]\nstate = "{tmp_path / "workers"}"\n[store]\nurl = "{database}"\n'
-        f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "page."\nreplicas = 1\nin_sync = 1\n'
+        f'[kafka]\nbootstrap_servers = ["{kafka.address()}"]\nprefix = "page."\n'
+        "replication_factor = 1\nmin_insync_replicas = 1\n"
     )
     with ExitStack() as closing:
         crew = closing.enter_context(Crew(tmp_path, config))
@@ -140,18 +141,18 @@ def outlooks(page: Page) -> dict[str, Any]:
 
 
 @contextmanager
-def controlling(broker: Broker, database: str) -> Iterator[House]:
+def controlling(broker: Broker, database: str) -> Iterator[Application]:
     """What `predrain control` runs, over a simulated cluster that has the sick disk under osd.0."""
-    spec = tiny(1)
+    spec = build_tiny_cluster(1)
     osds = (replace(spec.osds[0], device=SICK, model="ST4000DM000"), *spec.osds[1:])
     cluster = SimulatedCluster(replace(spec, osds=osds), 1, datetime.now(UTC))
     log, store = KafkaLog(broker), PostgresStore(database)
-    ports = Ports(log, store, ClusterClock(cluster), _scores_nothing, Live(cluster))
-    house = House(ports, Policy(), Settings(), parts=CONTROLLING)
+    ports = ApplicationPorts(log, store, ClusterClock(cluster), _scores_nothing, LiveClusterParts(cluster))
+    application = Application(ports, Policy(), Settings(), parts=CONTROLLING)
     try:
-        yield house
+        yield application
     finally:
-        house.stop()
+        application.stop()
         log.close()
         store.close()
 

@@ -20,10 +20,10 @@ import pytest
 
 from predrain.data.clock import SystemClock
 from predrain.data.ids import DeviceId
-from predrain.data.log.port import Record, Topic
+from predrain.data.log.log_port import Record, Topic
 from predrain.data.reading import Reading, Smart
-from predrain.data.store.postgres import PostgresStore
-from predrain.service.scoring.sender import Sender
+from predrain.data.store.postgres_store import PostgresStore
+from predrain.service.storage.record_sender import RecordSender
 from tests.deadlines import idle_seconds
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.fleet import readings
@@ -44,7 +44,8 @@ RUN = "from predrain.service.cli import run; run()"
 OF_TOMORROW = """
 from dataclasses import replace
 from predrain.data.reading import Reading
-from predrain.data.wire import bodies, envelope
+from predrain.data.wire import envelope
+from predrain.data.wire import wire_bodies as bodies
 today = envelope._SCHEMAS[Reading]
 envelope._SCHEMAS[Reading] = replace(today, version=99, readers={**today.readers, 99: bodies.READING})
 """
@@ -64,7 +65,7 @@ class Poison:
 def poisons() -> dict[str, Poison]:
     """Each is good but for one thing."""
     good = next(readings(1, 1))
-    sealed = Sender("hosts", SystemClock()).seal(good)
+    sealed = RecordSender("hosts", SystemClock()).encode_envelope(good)
     own = good.device.encode()
 
     def changed(**body: Any) -> bytes:
@@ -78,8 +79,8 @@ def poisons() -> dict[str, Poison]:
     def at(when: str) -> Poison:
         return Poison("taken_at|calendar", own, changed(taken_at=when))
 
-    tomorrow = json.loads(Sender("hosts", SystemClock()).seal(named("OF_TOMORROW")))
-    elsewhere = Sender("hosts", SystemClock()).seal(named("OF_ANOTHER"))
+    tomorrow = json.loads(RecordSender("hosts", SystemClock()).encode_envelope(named("OF_TOMORROW")))
+    elsewhere = RecordSender("hosts", SystemClock()).encode_envelope(named("OF_ANOTHER"))
     raw = json.dumps({"schema": "reading", "version": 2}).encode()
     soon = (datetime.now(UTC) + timedelta(days=2)).isoformat()
     return {
@@ -131,7 +132,8 @@ class Shop:
         self.config = folder / "predrain.toml"
         self.config.write_text(
             f'[service]\nstate = "{folder / "state"}"\n[store]\nurl = "{database}"\n'
-            f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "poison."\nreplicas = 1\nin_sync = 1\n'
+            f'[kafka]\nbootstrap_servers = ["{kafka.address()}"]\nprefix = "poison."\n'
+            "replication_factor = 1\nmin_insync_replicas = 1\n"
         )
 
     @contextmanager
@@ -184,15 +186,19 @@ def test_all_poison_among_five_hundred_readings_is_told_and_the_readings_are_sco
     shop, injected = Shop(kafka, database, tmp_path), poisons()
     good = [one for one in readings(100, 5) if isinstance(one.seen, Smart)]
     expected = {(one.device, one.taken_at) for one in good}
-    sender = Sender("hosts", SystemClock())
+    sender = RecordSender("hosts", SystemClock())
     with closing(KafkaLog(shop.broker)) as log, closing(PostgresStore(database)) as store:
         with shop.worker() as worker:
-            log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in good[:100]])
+            log.append(
+                Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in good[:100]]
+            )
             until(lambda: len(store.latest_outlooks()) > 0)
             before = peak(worker)
             poison(shop.broker, injected)
-            log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in good[100:]])
-            until(lambda: len(log.recent(Topic.DEAD_LETTERS, 1_000)) >= len(injected))
+            log.append(
+                Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in good[100:]]
+            )
+            until(lambda: len(log.read_newest(Topic.DEAD_LETTERS, 1_000)) >= len(injected))
             until(lambda: kept(store) == expected)
             taken = peak(worker) - before
             assert taken < ROOM, f"{taken:,} bytes"
@@ -229,7 +235,11 @@ def poison(broker: Broker, injected: dict[str, Poison]) -> None:
     try:
         for number, one in enumerate(injected.values()):
             sent = producer.send(
-                broker.topic(Topic.READINGS), one.value, one.key, list(one.headers), partition=number % 3
+                broker.broker_topic_name(Topic.READINGS),
+                one.value,
+                one.key,
+                list(one.headers),
+                partition=number % 3,
             )
             sent.get(120)
     finally:

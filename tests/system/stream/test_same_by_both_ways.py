@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from predrain.actions.core.policy import Policy
+from predrain.actions.core.drain_policy import Policy
 from predrain.data.clock import SystemClock
 from predrain.data.ids import HostName
-from predrain.data.importing import backblaze, smartctl
-from predrain.data.log.sqlite import SqliteLog
+from predrain.data.importing import backblaze_import, smartctl_import
+from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.reading import Reading, Unreadable
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.application import House, Ports
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.settings import Settings
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.application import Application, ApplicationPorts
+from predrain.service.config.settings import Settings
+from predrain.service.forecasting.bundle_choice import BundledForecaster
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.alike import Told, announced, differing, disordered
 from tests.system.stream.crew import Crew
@@ -39,8 +39,10 @@ def mixed() -> Iterator[Reading]:
     """Daily values of real drives, some of which fail; real outputs of SATA, SAS and NVMe drives; a fleet's, some late,
     some twice, some unreadable.
     """
-    outputs = smartctl.parts(sorted((DATA / "smart" / "samples").iterdir()), HOST, UTC)
-    (table,) = backblaze.parts([DATA / "drives" / "daily.parquet"], HOST)
+    outputs = smartctl_import.list_smartctl_import_parts(
+        sorted((DATA / "smart" / "samples").iterdir()), HOST, UTC
+    )
+    (table,) = backblaze_import.list_backblaze_import_parts([DATA / "drives" / "daily.parquet"], HOST)
     items = chain(islice(table.items(0), DAILY), *(output.items(0) for output in outputs))
     yield from (item for item in items if isinstance(item, Reading))
     for number, reading in enumerate(readings(DRIVES, DAYS)):
@@ -58,16 +60,18 @@ class Expected:
 
 
 @pytest.fixture(scope="module")
-def by_a_house(tmp_path_factory: pytest.TempPathFactory) -> Expected:
+def by_an_application(tmp_path_factory: pytest.TempPathFactory) -> Expected:
     folder = tmp_path_factory.mktemp("house")
     with closing(SqliteLog(folder / "log.db")) as log, closing(SqliteStore(folder / "store.db")) as store:
-        house = House(Ports(log, store, SystemClock(), BundledForecaster.load), Policy(), Settings())
-        house.start()
+        application = Application(
+            ApplicationPorts(log, store, SystemClock(), BundledForecaster.load), Policy(), Settings()
+        )
+        application.start()
         for batch in batches(mixed()):
-            assert house.ingest(batch).refused == ()
-        while house.step_worker().taken:
+            assert application.ingest(batch).refused == ()
+        while application.step_worker().taken:
             pass
-        house.stop()
+        application.stop()
         told = announced(log, disordered(mixed()))
         return Expected(
             f"sqlite:///{folder / 'store.db'}", len({(one.device, one.taken_at) for one in mixed()}), told
@@ -75,15 +79,20 @@ def by_a_house(tmp_path_factory: pytest.TempPathFactory) -> Expected:
 
 
 @pytest.mark.parametrize(("command", "processes"), [("work", 2), ("up", 1)])
-def test_readings_over_kafka_and_postgresql_come_to_the_outlooks_of_a_house_on_sqlite(
-    by_a_house: Expected, kafka: KafkaServer, database: str, tmp_path: Path, command: str, processes: int
+def test_readings_over_kafka_and_postgresql_come_to_the_outlooks_of_an_application_on_sqlite(
+    by_an_application: Expected,
+    kafka: KafkaServer,
+    database: str,
+    tmp_path: Path,
+    command: str,
+    processes: int,
 ) -> None:
     config, stored = settings_file(tmp_path, kafka, database, f"{command}."), Rows(database)
     with closing(with_topics(kafka, f"{command}.")) as log, Crew(tmp_path, config, command) as crew:
-        assert sent(log, mixed()) == by_a_house.outlooks
+        assert sent(log, mixed()) == by_an_application.outlooks
         crew.begin(processes)
-        crew.until(lambda: stored.outlooks == by_a_house.outlooks, lambda: stored.outlooks)
+        crew.until(lambda: stored.outlooks == by_an_application.outlooks, lambda: stored.outlooks)
         assert crew.end() == [0] * processes
-        assert differing(by_a_house.store, database) == {}
-        assert announced(log, disordered(mixed())) == by_a_house.told
-    assert by_a_house.told
+        assert differing(by_an_application.store, database) == {}
+        assert announced(log, disordered(mixed())) == by_an_application.told
+    assert by_an_application.told

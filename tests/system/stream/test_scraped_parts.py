@@ -16,8 +16,8 @@ import pytest
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
-from predrain.data.log.port import Record, Topic
-from predrain.service.scoring.sender import Sender
+from predrain.data.log.log_port import Record, Topic
+from predrain.service.storage.record_sender import RecordSender
 from tests.deadlines import idle_seconds
 from tests.service.conftest import week_of
 from tests.system.kafka.broker import Broker as KafkaServer
@@ -39,7 +39,8 @@ def config(kafka: KafkaServer, database: str, tmp_path: Path) -> Path:
     path.write_text(
         f'[service]\nstate = "{tmp_path / "state"}"\nmetrics_port = 0\n[store]\nurl = "{database}"\n'
         f'[ceph]\nconf = "{tmp_path / "ceph.conf"}"\ntimeout_seconds = 5\n'
-        f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "{prefix}"\nreplicas = 1\nin_sync = 1\n'
+        f'[kafka]\nbootstrap_servers = ["{kafka.address()}"]\nprefix = "{prefix}"\n'
+        "replication_factor = 1\nmin_insync_replicas = 1\n"
     )
     return path
 
@@ -85,17 +86,17 @@ def until(asked: Callable[[], list[str]]) -> list[str]:
 
 
 def test_a_worker_tells_what_it_took_from_the_log(kafka: KafkaServer, config: Path) -> None:
-    log, sender = KafkaLog(client(kafka, prefix_of(config))), Sender("host", SystemClock())
+    log, sender = KafkaLog(client(kafka, prefix_of(config))), RecordSender("host", SystemClock())
     readings = week_of("A", datetime.now(UTC))
     with running("work", config) as told:
-        log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in readings])
+        log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in readings])
         log.close()
-        until(lambda: re.findall(rf"(?m)^predrain_readings_worked_total {len(readings)}\.0$", told()))
+        until(lambda: re.findall(rf"(?m)^predrain_readings_processed_total {len(readings)}\.0$", told()))
         for series in (
             "predrain_ready 1.0",
-            "predrain_readings_dead_total 0.0",
-            "predrain_latencies_dead_total 0.0",
-            "predrain_store_answers 1.0",
+            "predrain_readings_dead_lettered_total 0.0",
+            "predrain_latency_batches_dead_lettered_total 0.0",
+            "predrain_store_up 1.0",
             'predrain_fault{part="worker"} 0.0',
             'predrain_fault{part="bundle"} 0.0',
         ):
@@ -108,7 +109,7 @@ def test_a_controller_that_its_cluster_does_not_answer_tells_that_it_decides_not
         for series in (
             "predrain_held_drains 0.0",
             'predrain_drains{state="failed"} 0.0',
-            "predrain_store_answers 1.0",
+            "predrain_store_up 1.0",
             'predrain_fault{part="retention"} 0.0',
         ):
             assert f"{series}\n" in told()

@@ -16,16 +16,16 @@ import psycopg
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog, TopicShape, ensure_topics
-from predrain.data.log.memory import MemoryLog
-from predrain.data.log.port import Log, Record, Topic
+from predrain.data.log.log_port import Log, Record, Topic
+from predrain.data.log.memory_log import MemoryLog
 from predrain.data.reading import Reading
-from predrain.data.store.port import Store
-from predrain.data.store.sqlite import SqliteStore
-from predrain.service.fleet import Fleet
-from predrain.service.outlook_announcements import Announcements
-from predrain.service.scoring.bundled import BundledForecaster
-from predrain.service.scoring.sender import Sender
-from predrain.service.scoring.worker import Worker
+from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.store_port import Store
+from predrain.service.fleet.fleet import Fleet
+from predrain.service.forecasting.bundle_choice import BundledForecaster
+from predrain.service.forecasting.worker import ScoringWorker
+from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.outlook_announcements import Announcements
 from tests.system.kafka.broker import Broker as KafkaServer
 from tests.system.stream.alike import Told, announced, differing, disordered
 from tests.system.stream.crew import Crew
@@ -113,13 +113,19 @@ def tried(kafka: KafkaServer, database: str, folder: Path, drives: int, days: in
 def by_one(store: Store, found: Iterable[Reading]) -> Log:
     """A single process's worker takes them as they come, into `store`; returns its log."""
     log, clock = MemoryLog(), SystemClock()
-    worker = Worker(
-        log, store, clock, BundledForecaster.load(), Fleet(store), Announcements(), Sender("alone", clock)
+    worker = ScoringWorker(
+        log,
+        store,
+        clock,
+        BundledForecaster.load(),
+        Fleet(store),
+        Announcements(),
+        RecordSender("alone", clock),
     )
     worker.rebuild()
-    sender = Sender("hosts", clock)
+    sender = RecordSender("hosts", clock)
     for batch in batches(found):
-        log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in batch])
+        log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in batch])
         while worker.step().taken:
             pass
         log.trim(Topic.READINGS, sys.maxsize)
@@ -128,9 +134,9 @@ def by_one(store: Store, found: Iterable[Reading]) -> Log:
 
 def sent(log: Log, found: Iterable[Reading]) -> int:
     """Puts them into the log; returns how many different ones there are."""
-    sender, seen = Sender("hosts", SystemClock()), set()
+    sender, seen = RecordSender("hosts", SystemClock()), set()
     for batch in batches(found):
-        log.append(Topic.READINGS, [Record(one.device, sender.seal(one)) for one in batch])
+        log.append(Topic.READINGS, [Record(one.device, sender.encode_envelope(one)) for one in batch])
         seen.update((one.device, one.taken_at) for one in batch)
     return len(seen)
 
@@ -155,7 +161,8 @@ def settings_file(folder: Path, kafka: KafkaServer, database: str, prefix: str) 
     config = folder / "predrain.toml"
     config.write_text(
         f'[service]\nstate = "{folder / "state"}"\nport = 0\n[store]\nurl = "{database}"\n'
-        f'[kafka]\nbootstrap = ["{kafka.address()}"]\nprefix = "{prefix}"\nreplicas = 1\nin_sync = 1\n'
+        f'[kafka]\nbootstrap_servers = ["{kafka.address()}"]\nprefix = "{prefix}"\n'
+        "replication_factor = 1\nmin_insync_replicas = 1\n"
     )
     return config
 

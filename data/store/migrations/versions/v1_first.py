@@ -1,4 +1,4 @@
-"""The first tables."""
+"""Version 1: the first tables."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _NUMBERED = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Make them."""
-    _documents("readings", "taken_at")
-    _latest("latest_readings", "taken_at")
+    """Create the tables."""
+    _create_document_table("readings", "taken_at")
+    _create_latest_table("latest_readings", "taken_at")
     op.create_table(
         "latency",
         sa.Column("osd", sa.Integer, primary_key=True),
         sa.Column("window_start", sa.BigInteger, primary_key=True),
         sa.Column("document", sa.LargeBinary, nullable=False),
     )
-    _documents("outlooks", "as_of")
-    _latest("latest_outlooks", "as_of")
+    _create_document_table("outlooks", "as_of")
+    _create_latest_table("latest_outlooks", "as_of")
     op.create_table(
         "drains",
         sa.Column("id", sa.String, primary_key=True),
@@ -31,9 +31,9 @@ def upgrade() -> None:
         sa.Column("document", sa.LargeBinary, nullable=False),
     )
     op.create_index("drains_by_creation", "drains", ["created_at", "id"])
-    _statements("journal", sa.Column("drain", sa.String, nullable=False))
+    _create_statement_table("journal", sa.Column("drain", sa.String, nullable=False))
     op.create_index("journal_by_drain", "journal", ["drain", "number"])
-    _statements("outcomes", sa.Column("at", sa.BigInteger, nullable=False))
+    _create_statement_table("outcomes", sa.Column("at", sa.BigInteger, nullable=False))
     op.create_index("outcomes_by_time", "outcomes", ["at", "number"])
     op.create_table(
         "halt",
@@ -49,7 +49,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take them away, with all that they hold."""
+    """Drop the tables, with all of their data."""
     for name in (
         *("readings", "latest_readings", "latency", "outlooks", "latest_outlooks", "drains", "journal"),
         *("outcomes", "halt", "schema_version"),
@@ -57,7 +57,7 @@ def downgrade() -> None:
         op.drop_table(name)
 
 
-def _documents(name: str, time: str) -> None:
+def _create_document_table(name: str, time: str) -> None:
     op.create_table(
         name,
         sa.Column("device", sa.String, primary_key=True),
@@ -66,7 +66,7 @@ def _documents(name: str, time: str) -> None:
     )
 
 
-def _latest(name: str, time: str) -> None:
+def _create_latest_table(name: str, time: str) -> None:
     op.create_table(
         name,
         sa.Column("device", sa.String, primary_key=True),
@@ -75,7 +75,7 @@ def _latest(name: str, time: str) -> None:
     )
 
 
-def _statements(name: str, about: sa.Column[object]) -> None:
+def _create_statement_table(name: str, about: sa.Column[object]) -> None:
     op.create_table(
         name,
         sa.Column("number", _NUMBERED, primary_key=True, autoincrement=True),

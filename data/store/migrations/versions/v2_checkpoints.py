@@ -1,4 +1,4 @@
-"""Checkpoints: what a device's readings came to, so that a start need not read them all."""
+"""Version 2: checkpoints, the state after a device's readings, so that a start need not read them all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make their table."""
+    """Create the table of checkpoints."""
     op.create_table(
         "checkpoints",
         sa.Column("device", sa.String, primary_key=True),
@@ -22,6 +22,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away: the next start reads the history instead."""
+    """Drop the table: the next start reads the history instead."""
     op.drop_table("checkpoints")
     op.execute("UPDATE schema_version SET version = 1")

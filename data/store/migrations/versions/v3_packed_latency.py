@@ -1,6 +1,7 @@
-"""Latencies by position instead of JSON, with their window's seconds beside them; readings that name seats.
+"""Version 3: latencies by position instead of JSON, with their window's seconds beside them; readings with OSD
+devices.
 
-The order of fields here is that of version 3 and stays, whatever is kept of latencies later.
+The order of fields here is that of version 3 and stays, also if latencies are stored otherwise later.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from predrain.data.store.migrations.rewriting import rewrite
+from predrain.data.store.migrations.rewriting import rewrite_table_rows
 
 revision = "0003"
 down_revision = "0002"
@@ -37,7 +38,7 @@ def upgrade() -> None:
     with op.batch_alter_table("latency") as table:
         table.add_column(sa.Column("seconds", sa.Integer))
         table.add_column(sa.Column("packed", sa.LargeBinary))
-    rewrite(_latency, ("osd", "window_start"), "document", _packed)
+    rewrite_table_rows(_latency, ("osd", "window_start"), "document", _pack_latency_row)
     with op.batch_alter_table("latency") as table:
         table.alter_column("seconds", nullable=False)
         table.alter_column("packed", nullable=False)
@@ -46,10 +47,10 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Write latencies as JSON again, and take out of readings what version 2 would refuse."""
+    """Write latencies as JSON again, and remove from readings the fields that version 2 would refuse."""
     with op.batch_alter_table("latency") as table:
         table.add_column(sa.Column("document", sa.LargeBinary))
-    rewrite(_latency, ("osd", "window_start"), "packed", _unpacked)
+    rewrite_table_rows(_latency, ("osd", "window_start"), "packed", _unpack_latency_row)
     with op.batch_alter_table("latency") as table:
         table.alter_column("document", nullable=False)
         table.drop_column("seconds")
@@ -59,7 +60,7 @@ def downgrade() -> None:
         ("latest_readings", ("device",), bytes, bytes),
     ):
         table_ = sa.table(name, *map(sa.column, (*keys, "document")))
-        rewrite(table_, keys, "document", _without(before, after))
+        rewrite_table_rows(table_, keys, "document", _build_field_stripper(before, after))
     mark = op.create_table(
         "schema_version",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
@@ -68,13 +69,13 @@ def downgrade() -> None:
     op.bulk_insert(mark, [{"id": 1, "version": 2}])
 
 
-def _packed(row: Any) -> dict[str, Any]:
+def _pack_latency_row(row: Any) -> dict[str, Any]:
     held = json.loads(row.document)
     values = [held.get(name) for name in _OLD_FIELDS]
     return {"seconds": int(held["window_seconds"]), "packed": msgspec.msgpack.encode(values)}
 
 
-def _unpacked(row: Any) -> dict[str, Any]:
+def _unpack_latency_row(row: Any) -> dict[str, Any]:
     values = msgspec.msgpack.decode(row.packed)
     start = _EPOCH + row.window_start * timedelta(microseconds=1)
     held = {"osd": row.osd, "window_start": start.isoformat().replace("+00:00", "Z")}
@@ -82,7 +83,7 @@ def _unpacked(row: Any) -> dict[str, Any]:
     return {"document": json.dumps(held, separators=(",", ":")).encode()}
 
 
-def _without(
+def _build_field_stripper(
     before: Callable[[bytes], bytes], after: Callable[[bytes], bytes]
 ) -> Callable[[Any], dict[str, Any] | None]:
     def stripped(row: Any) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The number of the transaction that wrote a row, where others follow what is new (data.store.change_feed); notes."""
+"""Version 4: the number of the transaction that wrote a row, for tables that data.store.change_feed follows; notes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLLOWED = ("latest_readings", "latest_outlooks", "drains", "outcomes")
 
 
 def upgrade() -> None:
-    """Rows that are there already count as known to everybody."""
+    """Add the numbers and the notes. Existing rows count as known to every process."""
     for name in _FOLLOWED:
         op.add_column(name, sa.Column("written", sa.BigInteger, nullable=False, server_default="0"))
         op.create_index(f"{name}_by_writing", name, ["written"])
@@ -25,7 +25,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take the numbers away, and the notes."""
+    """Drop the numbers and the notes."""
     op.drop_table("notes")
     for name in _FOLLOWED:
         op.drop_index(f"{name}_by_writing", name)

@@ -1,6 +1,6 @@
-"""Latencies in one row for all OSDs of a host, by column; documents packed by zstd as they come.
+"""Version 5: latencies in one row for all OSDs of a host, by column; documents packed by zstd when they are written.
 
-The order of fields here is that of version 5 and stays, whatever data.store.columns learns later.
+The order of fields here is that of version 5 and stays, also if data.store.latency_columns gets more fields later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from predrain.data.store.migrations.rewriting import older_documents, pages
+from predrain.data.store.migrations.rewriting import older_documents, read_table_pages
 
 revision = "0005"
 down_revision = "0004"
@@ -23,7 +23,7 @@ down_revision = "0004"
 _AT_ONCE = 500
 _MERGED_SECONDS = 600
 _VALUES = 15
-"""Of an OSD, behind its number: seconds, operations, six latencies, await, IOPS, queue and four states."""
+"""Values of an OSD behind its number: seconds, operations, six latencies, await, IOPS, queue and four states."""
 _KEYS = ("host", "window_start", "merged")
 _DOCUMENTS = ("readings", "latest_readings", "outlooks", "latest_outlooks", "checkpoints")
 
@@ -33,7 +33,7 @@ _latency_osds = sa.table("latency_osds", *map(sa.column, ("osd", "host")))
 
 
 def upgrade() -> None:
-    """Bring a host's OSDs together. Documents are readable as they are."""
+    """Bring a host's OSDs together in one row. Documents are readable as they are."""
     op.create_table(
         "host_latency",
         sa.Column("host", sa.String, primary_key=True),
@@ -49,20 +49,21 @@ def upgrade() -> None:
     op.create_index("latency_osds_by_host", "latency_osds", ["host"])
     connection = op.get_bind()
     if connection.dialect.name == "postgresql":
-        # The server's own packing takes longer than all else that is done with a row, and saves a third.
+        # The server's own packing takes longer than everything else that is done with a row, and saves a
+        # third.
         op.execute("ALTER TABLE host_latency ALTER COLUMN packed SET STORAGE EXTERNAL")
-        for name in _DOCUMENTS:  # already packed: as they are, in their row, for as long as it fits on a page
+        for name in _DOCUMENTS:  # already packed: as they are, in their row, if it fits on a page
             op.execute(f"ALTER TABLE {name} SET (toast_tuple_target = 8160)")
-    op.create_index("latency_by_time", "latency", ["window_start", "osd"])  # goes with its table
+    op.create_index("latency_by_time", "latency", ["window_start", "osd"])  # dropped with its table
     told: set[tuple[int, str]] = set()
-    old = chain.from_iterable(pages(connection, _latency, ("window_start", "osd"), "packed"))
-    _insert(_host_latency.insert(), _by_host(old, told))
-    _insert(_latency_osds.insert(), ({"osd": osd, "host": host} for osd, host in sorted(told)))
+    old = chain.from_iterable(read_table_pages(connection, _latency, ("window_start", "osd"), "packed"))
+    _insert_in_batches(_host_latency.insert(), _by_host(old, told))
+    _insert_in_batches(_latency_osds.insert(), ({"osd": osd, "host": host} for osd, host in sorted(told)))
     op.drop_table("latency")
 
 
 def downgrade() -> None:
-    """Take them apart again, and write documents as version 4 reads them."""
+    """Take the rows apart again, and write documents as version 4 reads them."""
     older_documents()
     if op.get_bind().dialect.name == "postgresql":
         for name in _DOCUMENTS:
@@ -74,20 +75,23 @@ def downgrade() -> None:
         sa.Column("seconds", sa.Integer, nullable=False),
         sa.Column("packed", sa.LargeBinary, nullable=False),
     )
-    rows = chain.from_iterable(pages(op.get_bind(), _host_latency, _KEYS, "packed"))
-    # What came late may stand beside the ten minutes in which it belongs.
+    rows = chain.from_iterable(read_table_pages(op.get_bind(), _host_latency, _KEYS, "packed"))
+    # A late window may stand beside the ten minutes to which it belongs.
     put = sa.text(
         "INSERT INTO latency (osd, window_start, seconds, packed) VALUES (:osd, :window_start, :seconds, :packed)"
         " ON CONFLICT (osd, window_start) DO UPDATE SET seconds = excluded.seconds, packed = excluded.packed"
         " WHERE excluded.seconds > latency.seconds"
     )
-    _insert(put, _by_osd(rows))
+    _insert_in_batches(put, _by_osd(rows))
     op.drop_table("host_latency")
     op.drop_table("latency_osds")
 
 
 def _by_host(old: Iterable[Any], told: set[tuple[int, str]]) -> Iterator[dict[str, Any]]:
-    """Rows of version 5 from those of version 4, which come in the order of time; `told`: whom each host tells of."""
+    """Yield rows of version 5 from those of version 4, which come in the order of time.
+
+    Add to `told` each pair of an OSD and a host that reports it.
+    """
     for start, rows in groupby(old, attrgetter("window_start")):
         together: defaultdict[tuple[str, int], list[list[Any]]] = defaultdict(list)
         for row in rows:
@@ -108,7 +112,7 @@ def _by_osd(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
             yield {"osd": osd, "window_start": row.window_start, "seconds": int(values[0]), "packed": packed}
 
 
-def _insert(statement: Any, rows: Iterator[dict[str, Any]]) -> None:
+def _insert_in_batches(statement: Any, rows: Iterator[dict[str, Any]]) -> None:
     connection = op.get_bind()
     while some := list(islice(rows, _AT_ONCE)):
         connection.execute(statement, some)

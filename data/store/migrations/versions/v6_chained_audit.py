@@ -1,4 +1,4 @@
-"""The audit becomes a chain: every line that is there is chained as it stands, the oldest first."""
+"""Version 6: the audit becomes a chain. Every existing line is chained as it is, the oldest first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _chains = sa.table("chains", *map(sa.column, ("journal", "anchor", "anchored", "
 
 
 def upgrade() -> None:
-    """Chain the lines of before, and keep the number of the last of them."""
+    """Chain the existing lines, and store the number of the last of them."""
     op.add_column("journal", sa.Column("hash", sa.LargeBinary))
     op.create_table(
         "chains",
@@ -37,7 +37,7 @@ def upgrade() -> None:
         .where(_journal.c.number == sa.bindparam("of"))
         .values(hash=sa.bindparam("made", type_=sa.LargeBinary))
     )
-    for rows in _lines(connection):
+    for rows in _read_audit_pages(connection):
         made = []
         for row in rows:
             head, number = hashlib.sha256(head + bytes(row.document)).digest(), row.number
@@ -56,12 +56,12 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take the chain away; the lines stay."""
+    """Drop the chain; the lines stay."""
     op.drop_table("chains")
     op.drop_column("journal", "hash")
 
 
-def _lines(connection: sa.Connection) -> Iterator[Sequence[Any]]:
+def _read_audit_pages(connection: sa.Connection) -> Iterator[Sequence[Any]]:
     page = (
         sa.select(_journal.c.number, _journal.c.document)
         .where(_journal.c.drain == _AUDIT)

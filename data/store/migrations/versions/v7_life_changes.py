@@ -1,4 +1,4 @@
-"""Changes in the lives of disks get a table of their own. On the way down outlooks lose the severity that they hold."""
+"""Version 7: a table for changes in the lives of disks. A downgrade removes the held severity from outlooks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from predrain.data.store.documents import packed, unpacked
-from predrain.data.store.migrations.rewriting import rewrite
+from predrain.data.store.documents import compress_document, decompress_document
+from predrain.data.store.migrations.rewriting import rewrite_table_rows
 
 revision = "0007"
 down_revision = "0006"
@@ -20,7 +20,7 @@ _HELD = b'"held"'
 
 
 def upgrade() -> None:
-    """Make the table; the service fills it from what it knows of its disks."""
+    """Create the table; the service fills it from the present state of its disks."""
     op.create_table(
         "life_changes",
         sa.Column("number", _NUMBERED, primary_key=True, autoincrement=True),
@@ -35,16 +35,18 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take the table away, and the field that version 6 would refuse."""
+    """Drop the table, and the field that version 6 would refuse."""
     for name, keys in _OUTLOOKS:
-        rewrite(sa.table(name, *map(sa.column, (*keys, "document"))), keys, "document", _without_held)
+        rewrite_table_rows(
+            sa.table(name, *map(sa.column, (*keys, "document"))), keys, "document", _without_held
+        )
     op.drop_table("life_changes")
 
 
 def _without_held(row: Any) -> dict[str, Any] | None:
-    plain = unpacked(row.document)
+    plain = decompress_document(row.document)
     if _HELD not in plain:
         return None
     outlook = msgspec.json.decode(plain)
     outlook.pop("held", None)
-    return {"document": packed(msgspec.json.encode(outlook))}
+    return {"document": compress_document(msgspec.json.encode(outlook))}

@@ -1,5 +1,6 @@
-"""Events of the cluster get a table of their own, and begin with what each drain that is kept says of itself: when it
-was asked for, and how it stands.
+"""Version 8: a table for events of the cluster.
+
+The table begins with two events for each stored drain: when it was requested, and its present state.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import msgspec
 import sqlalchemy as sa
 from alembic import op
 
-from predrain.data.store.documents import unpacked
-from predrain.data.store.migrations.rewriting import pages
-from predrain.data.store.schema import microseconds
-from predrain.data.wire.shape import Misshapen
+from predrain.data.store.documents import decompress_document
+from predrain.data.store.migrations.rewriting import read_table_pages
+from predrain.data.store.store_schema import to_microseconds
+from predrain.data.wire.strict_json import InvalidValue
 
 revision = "0008"
 down_revision = "0007"
@@ -25,7 +26,7 @@ _COLUMNS = ("subject", "place", "kind", "at", "document")
 
 
 def upgrade() -> None:
-    """Make the table, and tell in it what the drains say of themselves."""
+    """Create the table, and write the events of the stored drains into it."""
     op.create_table(
         "cluster_events",
         sa.Column("number", _NUMBERED, primary_key=True, autoincrement=True),
@@ -40,20 +41,20 @@ def upgrade() -> None:
     op.create_index("cluster_events_by_time", "cluster_events", ["at", "number"])
     drains, connection = sa.table("drains", sa.column("id"), sa.column("document")), op.get_bind()
     table = sa.table("cluster_events", *map(sa.column, _COLUMNS))
-    for page in pages(connection, drains, ("id",), "document"):
+    for page in read_table_pages(connection, drains, ("id",), "document"):
         rows = [row for drain in page for row in _rows_of(drain)]
         if rows:
             connection.execute(table.insert(), rows)
 
 
 def downgrade() -> None:
-    """Take the table away."""
+    """Drop the table."""
     op.drop_table("cluster_events")
 
 
 def _rows_of(row: Any) -> Iterator[dict[str, object]]:
     try:
-        drain = msgspec.json.decode(unpacked(row.document), type=dict[str, Any])
+        drain = msgspec.json.decode(decompress_document(row.document), type=dict[str, Any])
         told = {
             "subject": drain["id"], "kind": "drain", "osds": drain["osds"], "device": drain.get("device"),
             "intent": drain["intent"],
@@ -68,9 +69,9 @@ def _rows_of(row: Any) -> Iterator[dict[str, object]]:
         if drain["state"] != "proposed":
             ended = {"why": drain.get("ended_why", ""), "by": drain.get("cancelled_by", "")}
             events.append(told | ended | {"state": drain["state"], "at": drain["updated_at"]})
-        times = [microseconds(msgspec.convert(event["at"], datetime)) for event in events]
-    except (Misshapen, msgspec.MsgspecError, KeyError, TypeError):
-        return  # the store tells of a drain that cannot be read
+        times = [to_microseconds(msgspec.convert(event["at"], datetime)) for event in events]
+    except (InvalidValue, msgspec.MsgspecError, KeyError, TypeError):
+        return  # the store reports a drain that cannot be read
     for place, (event, at) in enumerate(zip(events, times, strict=True), 1):
         document = msgspec.json.encode(event)
         yield {"subject": drain["id"], "place": place, "kind": "drain", "at": at, "document": document}

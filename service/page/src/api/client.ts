@@ -36,7 +36,7 @@ export function say(sessionWord: string | null): void {
 }
 
 function signed(headers: Headers): Headers {
-  if (word) headers.set("X-Predrain-Word", word);
+  if (word) headers.set("X-Predrain-CSRF-Token", word);
   return headers;
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fleet, osd } from "../fleet/sample.ts";
 import { OsdList, merged } from "./osds.ts";
 
-const page = (told: object): object => ({ next: null, gone: [], whole: true, at: "a-1", ...told });
+const page = (told: object): object => ({ next: null, removed: [], full: true, at: "a-1", ...told });
 
 test("what changed stands in its place, what is gone is gone, the rest is the same object", () => {
   const before = fleet(4);
@@ -19,7 +19,7 @@ test("nothing new is the same list, so that nothing is painted", () => {
 
 test("the first answer is whole, later ones are asked for by what was seen last", async () => {
   const asked: string[] = [];
-  const answers = [page({ items: fleet(3) }), page({ items: [osd(1, { up: false })], whole: false, at: "a-2" }), page({ items: [], whole: false, at: "a-2" })];
+  const answers = [page({ items: fleet(3) }), page({ items: [osd(1, { up: false })], full: false, at: "a-2" }), page({ items: [], full: false, at: "a-2" })];
   const list = new OsdList();
   const ask = async (path: string): Promise<unknown> => (asked.push(path), answers.shift());
   await list.now(ask);

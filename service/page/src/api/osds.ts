@@ -1,16 +1,6 @@
 /** The list of OSDs, kept up to date by what changed of it: 6,000 of them are megabytes, a change is a few rows. */
 import { getAnew } from "./client.ts";
-import type { Osd } from "./contract.ts";
-
-interface Page {
-  items: Osd[];
-  next: string | null;
-  /** As of which change this is; given back as `since`. */
-  at: string;
-  /** False where `items` are only what changed, and `gone` what is there no longer. */
-  whole: boolean;
-  gone: number[];
-}
+import type { Osd, OsdPage } from "./contract.ts";
 
 export class OsdList {
   #items: Osd[] | null = null;
@@ -23,15 +13,15 @@ export class OsdList {
 
   /** All OSDs by number, as they are now; the same array as before where nothing changed. Throws as `get` does. */
   async now(ask: (path: string) => Promise<unknown> = getAnew): Promise<Osd[]> {
-    const first = (await ask(this.#at === null ? "osds" : `osds?since=${encodeURIComponent(this.#at)}`)) as Page;
+    const first = (await ask(this.#at === null ? "osds" : `osds?since=${encodeURIComponent(this.#at)}`)) as OsdPage;
     const items = [...first.items];
     let torn = false;
     for (let page = first; page.next !== null; ) {
-      page = (await ask(`osds?cursor=${encodeURIComponent(page.next)}`)) as Page;
+      page = (await ask(`osds?cursor=${encodeURIComponent(page.next)}`)) as OsdPage;
       items.push(...page.items);
       torn ||= page.at !== first.at;
     }
-    this.#items = first.whole || this.#items === null ? items : merged(this.#items, items, first.gone);
+    this.#items = first.full || this.#items === null ? items : merged(this.#items, items, first.removed);
     // Pages of two changes lack what changed between them: the next round asks for everything.
     this.#at = torn ? null : first.at;
     return this.#items;

@@ -7,7 +7,7 @@ export async function whoAmI(): Promise<Session> {
   const response = await fetch(`${BASE}session`, { cache: "no-store", signal: AbortSignal.timeout(20_000) });
   if (!response.ok) throw await refusal(response);
   const session = (await response.json()) as Session;
-  say(session.word);
+  say(session.csrf_token);
   return session;
 }
 

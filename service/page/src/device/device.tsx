@@ -14,6 +14,7 @@ import { Home } from "./home.tsx";
 import { Identity } from "./identity.tsx";
 import { HowSure, Why } from "./why.tsx";
 import { Done, Next } from "./done.tsx";
+import { ruleOf } from "../source.ts";
 
 export function Device({ id }: { id: string }) {
   const days = Number(route.value.query.get("days") ?? "60") || 60;
@@ -96,7 +97,7 @@ function Verdict({ name, outlook, osd, loaded, shown, ended }: VerdictProps) {
   if (outlook.p_fail_30d === null) {
     return (
       <>
-        {name}: <span class={tone}>{outlook.status}</span>, {outlook.source.startsWith("rule:") ? `by rule ${outlook.source.slice(5)}` : "no probability"}
+        {name}: <span class={tone}>{outlook.status}</span>, {ruleOf(outlook.source) !== null ? `by rule ${ruleOf(outlook.source)}` : "no probability"}
       </>
     );
   }
@@ -116,7 +117,7 @@ function Lead({ outlook, facts, ended, down }: { outlook: Outlook | null; facts:
         <b>{ended.sentence}</b> Known since <At time={ended.at} /> UTC, from {SOURCES[ended.source]}.{" "}
         {ended.successor && (
           <>
-            In its slot stands <a href={deviceLink(ended.successor)}>{ended.successor}</a>.
+            <a href={deviceLink(ended.successor)}>{ended.successor}</a> is in its slot now.
           </>
         )}
       </>
@@ -134,7 +135,7 @@ function Lead({ outlook, facts, ended, down }: { outlook: Outlook | null; facts:
       {parts.join(" ")} {todo && <b>{sentence(todo)}</b>}{" "}
       {facts?.unreadable ? (
         <>
-          No reading since <At time={facts.unreadable.since} /> UTC: {sentence(facts.unreadable.why)}
+          No reading since <At time={facts.unreadable.since} /> UTC: {sentence(facts.unreadable.reason)}
         </>
       ) : facts?.taken_at ? (
         <>

@@ -20,7 +20,7 @@ export function Done({ facts }: { facts: Device }) {
     ...facts.drains.map((drain) => ({ at: drain.created_at, text: `Drain ${drain.id} asked for; now ${drain.state.replaceAll("_", " ")}`, href: drainLink(drain.id) })),
     ...facts.life_changes.map((one) => ({ at: one.at, text: one.sentence })),
     ...facts.outcomes.map((one) => ({ at: one.at, text: `Outcome: ${one.fate}, says ${one.source}${one.note ? `: ${one.note}` : ""}` })),
-    ...(alerts.value ?? []).filter((one) => one.device === facts.device).map((one) => ({ at: one.at, text: `Alert, ${one.status}: ${sentence(one.why)} ${hasEnded(facts.state) ? "" : (one.sure ?? "")}` })),
+    ...(alerts.value ?? []).filter((one) => one.device === facts.device).map((one) => ({ at: one.at, text: `Alert, ${one.status}: ${sentence(one.reason)} ${hasEnded(facts.state) ? "" : (one.confidence ?? "")}` })),
   ].sort((a, b) => b.at.localeCompare(a.at));
   return (
     <section class="card">
@@ -61,9 +61,9 @@ export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: O
           <a href={drainLink(drain.id)}>{drain.intent === "replace" || drain.intent === "remove" ? "Drain" : "See"} {drain.id}</a>
         </p>
       )}
-      <h2>What became of it</h2>
+      <h2>Outcome</h2>
       <p class="muted">
-        The forecast learns from the cluster which disks failed. What you say here counts more. A drained disk counts as unverified, never as a success.
+        The forecast learns from the cluster which disks failed. An outcome that you record here counts more. A drained disk counts as unverified, never as a success.
       </p>
       <div class="buttons left">
         {FATES.map((one) => (
@@ -88,7 +88,7 @@ function nextSentence(outlook: Outlook | null, osd: Osd | null, drain: Drain | n
   const known = osd?.drain;
   const halted = status.value?.halted ? " All drains are halted now." : "";
   if (known && !empties(known)) {
-    const what = known.intent === "quarantine" ? "It is slow, so it is to lead no PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
+    const what = known.intent === "quarantine" ? "The OSD is slow, so other OSDs are to be the primaries of its PGs until it answers like its peers again; no data moves" : "A new disk is filled a few PGs at a time";
     return `${what}. ${sentence(`${tellState(known)}${remaining(drain)}`)}${halted}`;
   }
   switch (known?.state) {

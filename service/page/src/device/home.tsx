@@ -10,7 +10,7 @@ import { doubtOf, historyApart, listed, ofHistory } from "./residence.ts";
 /** `id`: of the disk, or of a history of it that is kept apart. */
 export function Home({ id }: { id: string }) {
   const { device, host } = ofHistory(id);
-  const { data } = useResource<Residence>(`devices/${encodeURIComponent(device)}/home`);
+  const { data } = useResource<Residence>(`devices/${encodeURIComponent(device)}/host`);
   const [named, setNamed] = useState<string | null>(null);
   const doubt = data ? doubtOf(data) : null;
   if (data === null || doubt === null) return null;
@@ -21,8 +21,8 @@ export function Home({ id }: { id: string }) {
         {doubt.sentence} {data.since && <>Open since <At time={data.since} /> UTC.</>}
       </p>
       <p class="muted">
-        {host === null ? "This page shows" : <>This page shows what {host} sends; <a href={deviceLink(device)}>the disk's own page</a> shows</>} what {data.home} sends. Kept apart:{" "}
-        {data.rivals.map((rival, at) => (
+        {host === null ? "This page shows" : <>This page shows what {host} sends; <a href={deviceLink(device)}>the disk's own page</a> shows</>} what {data.host} sends. Kept apart:{" "}
+        {data.other_hosts.map((rival, at) => (
           <>
             {at > 0 && ", "}
             {rival === host ? rival : <a href={deviceLink(historyApart(device, rival))}>{rival}</a>}

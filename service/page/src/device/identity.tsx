@@ -11,7 +11,7 @@ export function Identity({ facts, osds }: { facts: Device; osds: readonly Osd[] 
   const host = osds[0]?.host ?? facts.host;
   const slot = osds[0]?.slot ?? null;
   const hours = facts.power_on_hours;
-  const beside = keeps(facts.seats);
+  const beside = keeps(facts.osd_devices);
   const capacity = facts.capacity_bytes ?? identity?.capacity_bytes ?? osds[0]?.size_bytes ?? null;
   return (
     <dl class="card identity">
@@ -59,7 +59,7 @@ const ROLES = { db: "DB", wal: "WAL", journal: "journal" } as const;
 const NAMED = 6;
 
 /** "DB of osd.3, osd.4; WAL of osd.3": whose metadata goes with it when it goes; "" where it keeps data alone. */
-export function keeps(seats: Device["seats"]): string {
+export function keeps(seats: Device["osd_devices"]): string {
   const kinds = Object.entries(ROLES).map(([role, word]) => {
     const of = seats.filter((seat) => seat.role === role).map((seat) => `osd.${seat.osd}`);
     const more = of.length > NAMED ? ` and ${of.length - NAMED} more` : "";

@@ -6,8 +6,8 @@ import { doubtOf, historyApart, listed, ofHistory } from "./residence.ts";
 const residence = (changed: Partial<Residence>): Residence => ({
   device: "D",
   state: "contested",
-  home: "stor-01",
-  rivals: ["stor-02"],
+  host: "stor-01",
+  other_hosts: ["stor-02"],
   hosts: ["stor-01", "stor-02"],
   by: null,
   since: null,
@@ -15,12 +15,12 @@ const residence = (changed: Partial<Residence>): Residence => ({
 });
 
 test("nothing is said of a disk that one host names", () => {
-  assert.equal(doubtOf(residence({ state: "settled", rivals: [], hosts: [], by: "nobody_else" })), null);
+  assert.equal(doubtOf(residence({ state: "settled", other_hosts: [], hosts: [], by: "nobody_else" })), null);
 });
 
 test("a person may name each of the hosts that name the disk at the same time", () => {
   for (const state of ["contested", "asked"] as const) {
-    const doubt = doubtOf(residence({ state, rivals: ["stor-02", "stor-03"], hosts: ["stor-01", "stor-02", "stor-03"] }));
+    const doubt = doubtOf(residence({ state, other_hosts: ["stor-02", "stor-03"], hosts: ["stor-01", "stor-02", "stor-03"] }));
     assert.deepEqual(doubt?.choices, ["stor-01", "stor-02", "stor-03"]);
     assert.equal(doubt?.title, "stor-01, stor-02 and stor-03 name this disk at the same time");
     assert.match(doubt?.sentence ?? "", /What stor-02 and stor-03 send is kept apart/);

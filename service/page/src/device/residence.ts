@@ -25,7 +25,7 @@ export interface Doubt {
 
 /** Null where no other host names the disk. */
 export function doubtOf(residence: Residence): Doubt | null {
-  const { state, home, rivals, by, hosts } = residence;
+  const { state, host: home, other_hosts: rivals, by, hosts } = residence;
   if (rivals.length === 0) return null;
   const others = listed(rivals);
   const apart = `What ${others} ${rivals.length > 1 ? "send" : "sends"} is kept apart.`;

@@ -3,6 +3,7 @@ import type { Device, Outlook } from "../api/contract.ts";
 import { Survival } from "../charts/survival.tsx";
 import { byRule, percent, sentence, wearing } from "../format.ts";
 import { At } from "../pieces.tsx";
+import { bundleOf, ruleOf } from "../source.ts";
 
 export function Why({ facts, outlook }: { facts: Device; outlook: Outlook | null }) {
   return (
@@ -13,7 +14,7 @@ export function Why({ facts, outlook }: { facts: Device; outlook: Outlook | null
           <b>
             No reading since <At time={facts.unreadable.since} />.
           </b>{" "}
-          {sentence(facts.unreadable.why)}{" "}
+          {sentence(facts.unreadable.reason)}{" "}
           {facts.unreadable.blames_host ? "The host is at fault: this says nothing against the disk." : "A failed probe is evidence, not a gap."}
         </p>
       )}
@@ -34,10 +35,10 @@ export function Why({ facts, outlook }: { facts: Device; outlook: Outlook | null
           })}
         </ol>
       )}
-      {outlook?.clears && <p class="clears">{sentence(outlook.clears)}</p>}
+      {outlook?.clear_condition && <p class="clears">{sentence(outlook.clear_condition)}</p>}
       {outlook && (
         <p class="muted from">
-          {outlook.source.startsWith("rule:") ? `Judged by rule ${outlook.source.slice(5)}` : `Judged by bundle ${outlook.source.replace(/^model:/, "")}`},{" "}
+          {ruleOf(outlook.source) !== null ? `Judged by rule ${ruleOf(outlook.source)}` : `Judged by bundle ${bundleOf(outlook.source)}`},{" "}
           <At time={outlook.as_of} />.
         </p>
       )}
@@ -60,7 +61,7 @@ export function HowSure({ facts, outlook }: { facts: Device; outlook: Outlook | 
       {outlook === null ? (
         <p class="muted">Unknown: there is no outlook.</p>
       ) : p === null ? (
-        <p>{outlook.source.startsWith("rule:") ? byRule(outlook.rule_score) : "No probability is reported."}</p>
+        <p>{ruleOf(outlook.source) !== null ? byRule(outlook.rule_score) : "No probability is reported."}</p>
       ) : (
         <p class="muted">
           Of 100 disks that looked like this, {percent(p).replace(" %", "")} fail within 30 days (

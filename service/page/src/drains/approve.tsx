@@ -12,9 +12,6 @@ import { Flow } from "./flow.tsx";
 import { Guards } from "./guards.tsx";
 import { Insist, Insisting } from "./insist.tsx";
 
-/** Guards that pass by themselves in time: an approved drain waits for them, and so may be approved before. */
-const PASSING: ReadonlySet<string> = new Set(["stale-view", "unhealthy", "budget", "window", "balancer", "lease", "autoscale"]);
-
 interface Fact {
   name: string;
   approve: string;
@@ -29,9 +26,10 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1) ?? null;
   const { plan } = drain;
   const refusing = drain.guards.filter((guard) => !guard.ok && !guard.overruled);
-  const standing = refusing.filter((guard) => !PASSING.has(guard.code)).map((guard) => guard.sentence);
+  // What ends by itself in time, an approved drain waits for.
+  const standing = refusing.filter((guard) => guard.transient !== true).map((guard) => guard.sentence);
   const refusals = [...new Set([...(plan?.refusals ?? []), ...standing])];
-  const waits = refusing.filter((guard) => PASSING.has(guard.code)).map((guard) => guard.sentence);
+  const waits = refusing.filter((guard) => guard.transient === true).map((guard) => guard.sentence);
   const anew = opened.current ? difference(opened.current, plan) : [];
   const off = !plan ? "there is no plan yet" : (refusals[0] ?? (status.value?.halted ? "all drains are halted" : null));
 
@@ -49,7 +47,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
             <Shape of={osd?.status ?? "unknown"} size={16} /> {asks(drain, target)}
           </Title>
           <p class="muted">
-            {drain.id}, proposed {moment(drain.created_at, now.value)} UTC by {drain.asked_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.why}`) : ""}
+            {drain.id}, proposed {moment(drain.created_at, now.value)} UTC by {drain.requested_by}. {plan ? sentence(`${capital(plan.mechanic)}: ${plan.reason}`) : ""}
           </p>
         </header>
         <Compared facts={factsOf(drain, osd)} />
@@ -74,7 +72,7 @@ export function Approve({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h2
           </ul>
         )}
         {waits.length > 0 && <p class="waits">Once approved it waits: {waits.map(statement).join(" ")}</p>}
-        {moved ? <Moved {...moved} /> : anew.length > 0 && <Moved sentence="The plan was made anew while you looked." changes={anew} />}
+        {moved ? <Moved {...moved} /> : anew.length > 0 && <Moved sentence="The plan has changed since you opened this page." changes={anew} />}
         <div class="buttons left">
           <Acting kind="primary" off={actingOff.value ?? off} onPress={() => void approve()}>
             {does(drain, target)}

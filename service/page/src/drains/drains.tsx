@@ -67,7 +67,7 @@ function lead(): string {
     propose: "Mode propose: nothing moves until a person approves.",
     act: "Mode act: what every guard passes starts by itself.",
   };
-  const acts = known.acting && known.acting.place !== "here" ? ` ${known.acting.sentence}` : ` The controller is ${sentence(known.controller ?? "not reported")}`;
+  const acts = known.acting.place !== "here" ? ` ${known.acting.sentence}` : ` The controller is ${sentence(known.controller)}`;
   return modes[known.mode] + acts;
 }
 
@@ -107,7 +107,7 @@ function Table({ title, drains: rows, over = false }: { title: string; drains: r
                 <td class="nowrap">
                   <At time={drain.updated_at} />
                 </td>
-                <td class="muted said">{statement(drain.ended_why || drain.held_by[0] || drain.reason)}</td>
+                <td class="muted said">{statement(drain.end_reason || drain.held_by[0] || drain.reason)}</td>
               </tr>
             ))}
           </tbody>
@@ -118,4 +118,4 @@ function Table({ title, drains: rows, over = false }: { title: string; drains: r
 }
 
 /** How long it went on, there and, where it was cancelled, back. */
-const took = (drain: Drain): string => (drain.took_hours === null ? "not begun" : span(drain.took_hours * 3_600));
+const took = (drain: Drain): string => (drain.duration_hours === null ? "not begun" : span(drain.duration_hours * 3_600));

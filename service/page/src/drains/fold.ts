@@ -11,8 +11,8 @@ function answered(lines: readonly JournalLine[]): JournalLine[] {
   const whole: JournalLine[] = [];
   for (const line of [...lines].sort((a, b) => a.at.localeCompare(b.at))) {
     const before = whole.at(-1);
-    if (before && !line.seen && !line.decided && !before.answered) {
-      whole[whole.length - 1] = { ...before, answered: line.answered, epoch: line.epoch ?? before.epoch };
+    if (before && !line.observed && !line.decision && !before.result) {
+      whole[whole.length - 1] = { ...before, result: line.result, epoch: line.epoch ?? before.epoch };
     } else {
       whole.push(line);
     }
@@ -20,13 +20,15 @@ function answered(lines: readonly JournalLine[]): JournalLine[] {
   return whole;
 }
 
+const isHold = (line: JournalLine): boolean => line.event === "held" || line.event === "waited";
+
 /** Newest first; runs of the same decision and answer become one line with how long and how many looks. */
 export function fold(lines: readonly JournalLine[]): Folded[] {
   const sorted = answered(lines).reverse();
   const folded: Folded[] = [];
   for (const line of sorted) {
     const over = folded.at(-1);
-    if (over && over.decided === line.decided && over.answered === line.answered && /^(hold|wait)/i.test(line.decided)) {
+    if (over && over.decision === line.decision && over.result === line.result && line.event === over.event && isHold(line)) {
       over.looks += 1;
       over.at = line.at;
     } else {

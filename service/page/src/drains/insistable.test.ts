@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Guard } from "../api/contract.ts";
 import { insistableGuards } from "./insistable.ts";
 
-const guard = (code: string, more: Partial<Guard>): Guard => ({ code, ok: false, sentence: `${code} refuses.`, ...more });
+const guard = (code: string, more: Partial<Guard>): Guard => ({ code, ok: false, sentence: `${code} refuses.`, insistable: false, overruled: false, transient: false, ...more });
 
 const GUARDS = [
   guard("window", { insistable: true }),

@@ -6,5 +6,5 @@ const TAKEN: ReadonlySet<DrainState> = new Set(["proposed", "approved", "prepari
 
 export function insistableGuards(drain: Pick<DrainWhole, "state" | "guards">): Guard[] {
   if (!TAKEN.has(drain.state)) return [];
-  return drain.guards.filter((guard) => !guard.ok && guard.insistable === true && guard.overruled !== true);
+  return drain.guards.filter((guard) => !guard.ok && guard.insistable && !guard.overruled);
 }

@@ -19,8 +19,8 @@ interface Props {
 function told(line: Folded): string {
   const folded = line.looks > 1 ? ` (${span(seconds(line.at, line.until))}, ${plural(line.looks, "look")})` : "";
   const parts = [
-    line.decided.replace(/\.$/, "") + folded,
-    line.answered,
+    line.decision.replace(/\.$/, "") + folded,
+    line.result,
     line.epoch === null ? "" : `epoch ${line.epoch}`,
     line.caller === null || line.caller === "controller" ? "" : `by ${line.caller}`,
   ];
@@ -44,12 +44,12 @@ export function Journal({ id, most, all = false, boxed = false }: Props) {
       ) : (
         <ol>
           {shown.map((line) => (
-            <li key={line.until + line.decided} id={`line-${Date.parse(line.until)}`}>
+            <li key={line.until + line.decision} id={`line-${Date.parse(line.until)}`}>
               <a class="quiet" href={`#line-${Date.parse(line.until)}`}>
                 <At time={line.until} />
               </a>
               <div>
-                <span>{line.seen}</span>
+                <span>{line.observed}</span>
                 <span class="muted">{told(line)}</span>
               </div>
             </li>

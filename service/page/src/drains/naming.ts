@@ -27,13 +27,8 @@ export const CALLED: Record<Intent, { noun: string; done: string }> = {
   quarantine: { noun: "quarantine", done: "spared" },
 };
 
-type Stated = Pick<Drain, "intent" | "state" | "state_text">;
+type Stated = Pick<Drain, "intent" | "state_text" | "state_names_intent">;
 
-/** A state with the noun of its drain, fill or quarantine, unless the text says that itself: "fill paused", "filling". */
-export function tellState({ intent, state, state_text }: Stated): string {
-  const { noun } = CALLED[intent];
-  const name = state.replaceAll("_", " ");
-  const text = state_text || name;
-  const saysNoun = text !== name || text.startsWith(noun); // a text of an intent's own tells which intent it is
-  return saysNoun ? text : `${noun} ${text}`;
-}
+/** A state with the noun of its drain, fill or quarantine, unless the state's name tells that itself: "fill paused", "filling". */
+export const tellState = ({ intent, state_text, state_names_intent }: Stated): string =>
+  state_names_intent ? state_text : `${CALLED[intent].noun} ${state_text}`;

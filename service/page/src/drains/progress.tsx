@@ -31,7 +31,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
           </Title>
           <p class="muted">
             {drain.id}
-            {osd ? `, ${osd.host}${osd.slot === null ? "" : `, slot ${osd.slot}`}` : ""}. {count(progress.moved_pgs)} of {plural(progress.planned_pgs, "PG")}
+            {osd ? `, ${osd.host}, slot ${osd.slot}` : ""}. {count(progress.moved_pgs)} of {plural(progress.planned_pgs, "PG")}
             {progress.lost_pgs ? `, ${plural(progress.lost_pgs, "PG")} lost a copy on the old disk before it was moved` : ""}
             {drain.device && (
               <>
@@ -44,7 +44,7 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
         <Verbs drain={drain} />
       </header>
       <Insisting drain={drain} />
-      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0 || (drain.ways_out?.length ?? 0) > 0) && drain.held_by.length > 0 && (
+      {(drain.state === "holding" || drain.state === "draining" || refusing.length > 0 || drain.ways_out.length > 0) && drain.held_by.length > 0 && (
         <ul class="refusals">
           {drain.held_by.map((why) => (
             <li key={why}>{statement(why)}</li>
@@ -52,8 +52,8 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
         </ul>
       )}
       <WaysOut drain={drain} />
-      {drain.read_errors?.map((said) => <p key={said}>{statement(said)}</p>)}
-      {drain.ended_why && <p>{statement(drain.ended_why)}</p>}
+      {drain.read_errors.map((said) => <p key={said}>{statement(said)}</p>)}
+      {drain.end_reason && <p>{statement(drain.end_reason)}</p>}
       {drain.state === "verified" && <HandOver drain={drain} />}
       {drain.timeline && drain.timeline.t.length > 1 ? <Chart drain={drain} timeline={drain.timeline} /> : <p class="muted">No step was taken, so there is nothing to draw.</p>}
       {refusing.length > 0 && (
@@ -76,7 +76,7 @@ function headline(drain: DrainWhole): string {
   const target = targetOf(drain);
   const part = drain.intent === "quarantine" ? `${count(drain.progress.moved_pgs)} of ${plural(drain.progress.planned_pgs, "PG")}` : movedText(drain.progress);
   const { done } = CALLED[drain.intent];
-  const took = drain.took_hours === null ? "" : ` in ${span(drain.took_hours * 3_600)}`;
+  const took = drain.duration_hours === null ? "" : ` in ${span(drain.duration_hours * 3_600)}`;
   switch (drain.state) {
     case "draining":
       return `${target}: ${part || "0 %"} ${MOVED[drain.intent]}${remaining(drain)}`;
@@ -96,16 +96,16 @@ function headline(drain: DrainWhole): string {
 }
 
 function HandOver({ drain }: { drain: DrainWhole }) {
-  if (!empties(drain)) return <p>The disk has its share and stays. Nothing is to be handed over; <code>predrain drain done {drain.id}</code> takes it off the list.</p>;
+  if (!empties(drain)) return <p>The disk has its share and stays. Nothing is to be handed over; <code>predrain drain hand-over {drain.id}</code> takes it off the list.</p>;
   return (
     <div class="hand-over">
       <p>No PG is left on it and every copy is counted elsewhere. To hand it over:</p>
       <ol>
         <li>
-          <code>predrain drain done {drain.id}</code> asks once more whether it may go, and lists what is left to do here: by cephadm, by Rook or by hand.
+          <code>predrain drain hand-over {drain.id}</code> asks once more whether it may go, and lists what is left to do here: by cephadm, by Rook or by hand.
         </li>
         <li>Then {drain.intent === "replace" ? "swap the disk: the OSD keeps its id, its weight and its slot." : "pull the disk: its OSD goes for good, and the slot stays empty."}</li>
-        <li>Say what became of it on the disk's page: the forecast learns from that.</li>
+        <li>Record the outcome on the disk's page; the forecast learns from it.</li>
       </ol>
     </div>
   );
@@ -122,7 +122,7 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
     ...t.map((at, index): Point => [at, values[index] ?? null]),
     ...(end > sampled ? [[end, values.at(-1) ?? null] as const] : []),
   ];
-  const left = (drain.left_hours ?? 0) * 3_600_000;
+  const left = (drain.remaining_hours ?? 0) * 3_600_000;
   const done = end + left;
   const to = left > 0 ? end + left * 1.15 : end;
   const lanes: Lane[] = [
@@ -175,7 +175,7 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
     const from = new Date(hold.from).getTime();
     const until = hold.to === null ? end : new Date(hold.to).getTime();
     const held = `held ${span((until - from) / 1_000)}`;
-    const word = `${held}, ${hold.why}`;
+    const word = `${held}, ${hold.reason}`;
     return { from, to: until, word, labels: [shorten(word), held], kind: "hold" };
   });
   return (

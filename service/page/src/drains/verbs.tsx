@@ -34,14 +34,14 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
           onClose={() => setAsking(null)}
         >
           <p>
-            {drain.ended_why && `It stopped: ${sentence(drain.ended_why)} `}It goes on where it stood, with every guard asked again before each step.
+            {drain.end_reason && `It stopped: ${sentence(drain.end_reason)} `}It goes on where it stood, with every guard asked again before each step.
           </p>
         </Question>
       )}
       {asking === "cancel" && (
         <Question
           title={`Cancel the ${CALLED[drain.intent].noun} of ${target}?`}
-          yes={drain.intent === "quarantine" ? "Cancel: it leads PGs as before" : `Cancel: put ${tib(drain.progress.moved_bytes)} back`}
+          yes={drain.intent === "quarantine" ? "Cancel: make it a primary again" : `Cancel: put ${tib(drain.progress.moved_bytes)} back`}
           {...(drain.state === "drained" || drain.state === "verified" ? { typed: target } : {})}
           onYes={() => void drainVerb(drain.id, "cancel", `Cancelling: weights and settings of ${target} go back as they were.`)}
           onClose={() => setAsking(null)}
@@ -56,7 +56,7 @@ export function Verbs({ drain }: { drain: DrainWhole }) {
 function consequence(drain: DrainWhole): string {
   const { moved_bytes: moved } = drain.progress;
   const osd = osdByNumber.value.get(drain.osds[0] ?? -1);
-  const time = drain.back_hours === null ? "" : ` in ${about(drain.back_hours)}`;
+  const time = drain.cancel_hours === null ? "" : ` in ${about(drain.cancel_hours)}`;
   const back = moved > 0 ? `This puts ${tib(moved)} back${time} and restores weights and settings` : "No data has moved; weights, leadership and settings are restored";
   const risk = osd?.p_fail_30d == null ? "" : `; ${targetOf(drain)} stays at ${percent(osd.p_fail_30d)} within 30 days`;
   return `${back}${risk}.`;

@@ -16,7 +16,7 @@ interface Button {
 /** Room is made in the cluster, and the cancel has a button of its own. */
 const BUTTONS: Partial<Record<WayOut, Button>> = {
   stay_drained: { verb: "stay_drained", word: "Stay drained", said: (target) => `The cancel of ${target} is taken back: what has moved stays, and the rest follows.` },
-  choose_other_targets: { verb: "choose_other_targets", word: "Choose other targets", said: (target) => `${target} is planned anew, without the targets in trouble.` },
+  choose_other_targets: { verb: "choose_other_targets", word: "Choose other targets", said: (target) => `${target} gets a new plan without the targets in trouble.` },
   give_up_cancel: {
     verb: "give_up_cancel",
     word: "Give up the cancel",
@@ -27,7 +27,7 @@ const BUTTONS: Partial<Record<WayOut, Button>> = {
 
 export function WaysOut({ drain }: { drain: DrainWhole }) {
   const [asking, setAsking] = useState<{ button: Button; sentence: string } | null>(null);
-  const ways = drain.ways_out ?? [];
+  const ways = drain.ways_out;
   const target = targetOf(drain);
   if (ways.length === 0) return null;
   return (

@@ -4,6 +4,7 @@ import { life, percent, plural } from "../format.ts";
 import { deviceLink } from "../links.ts";
 import { Shape } from "../shape.tsx";
 import { status } from "../state.ts";
+import { ruleOf } from "../source.ts";
 
 const ORDER: readonly Status[] = ["bad", "warning", "unknown", "good"];
 const MOST = 500;
@@ -39,7 +40,7 @@ export function Devices({ outlooks }: { outlooks: readonly Outlook[] }) {
               <td class="nowrap">
                 <Shape of={one.status} /> {one.status}
               </td>
-              <td class="number">{one.p_fail_30d === null && one.source.startsWith("rule:") ? "rule" : percent(one.p_fail_30d)}</td>
+              <td class="number">{one.p_fail_30d === null && ruleOf(one.source) !== null ? "rule" : percent(one.p_fail_30d)}</td>
               <td class="number nowrap">{one.life && one.p_fail_30d !== null ? life(one.life.p10, one.life.p90) : "not reported"}</td>
               <td class="muted">{one.reasons[0]?.sentence ?? ""}</td>
             </tr>

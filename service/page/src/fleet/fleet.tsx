@@ -1,6 +1,6 @@
 /** The fleet: what needs a person now, then every disk at a glance, then what all of it rests on. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Listing, Osd, Outlook } from "../api/contract.ts";
+import type { Osd, OutlookPage } from "../api/contract.ts";
 import { bothClocks, count, expected, longMoment, moment, plural, span } from "../format.ts";
 import { Loading } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
@@ -92,7 +92,7 @@ function Lead({ calm }: { calm: boolean }) {
 
 /** Without a cluster there is no map; what was read is still judged. */
 function NoDisks() {
-  const { data } = useResource<Listing<Outlook>>("outlooks?limit=1000");
+  const { data } = useResource<OutlookPage>("outlooks?limit=1000");
   if (data && data.items.length > 0) return <Devices outlooks={data.items} />;
   return (
     <div class="card empty">

@@ -58,10 +58,10 @@ test("a pointer beside a cell in trouble snaps to it, not past it", () => {
   assert.equal(cellAt(layout, cell.x + 2 * layout.pitch, cell.y, trouble), 219);
 });
 
-test("an empty slot stays empty, and OSDs without slots stand side by side", () => {
+test("an empty slot stays empty, and OSDs whose slots have one number stand side by side", () => {
   const gap = layOut([osd(0), osd(1), osd(3)], 1232, null);
   assert.equal(Math.round(((gap.cells[2]?.x ?? 0) - (gap.cells[1]?.x ?? 0)) / gap.pitch), 2);
-  const bare = layOut([0, 1, 3].map((n) => osd(n, { slot: null })), 1232, null);
+  const bare = layOut([0, 1, 3].map((n) => osd(n, { slot: 0 })), 1232, null);
   assert.equal(Math.round(((bare.cells[2]?.x ?? 0) - (bare.cells[1]?.x ?? 0)) / bare.pitch), 1);
 });
 

@@ -70,10 +70,10 @@ interface Rack {
 const natural = new Intl.Collator("en", { numeric: true });
 
 function racksOf(osds: readonly Osd[]): Rack[] {
-  const racks = new Map<string | null, Map<string, { index: number; slot: number | null; osd: number }[]>>();
+  const racks = new Map<string | null, Map<string, { index: number; slot: number; osd: number }[]>>();
   osds.forEach((osd, index) => {
     const { rack } = osd;
-    const hosts = racks.get(rack) ?? new Map<string, { index: number; slot: number | null; osd: number }[]>();
+    const hosts = racks.get(rack) ?? new Map<string, { index: number; slot: number; osd: number }[]>();
     racks.set(rack, hosts);
     const disks = hosts.get(osd.host) ?? [];
     hosts.set(osd.host, disks);
@@ -121,12 +121,12 @@ function shared(names: readonly string[]): string {
 }
 
 /** Slots keep their gaps where they are numbered closely; otherwise disks stand side by side. */
-function columns(disks: { index: number; slot: number | null; osd: number }[]): { index: number; column: number }[] {
-  const sorted = [...disks].sort((a, b) => (a.slot ?? a.osd) - (b.slot ?? b.osd) || a.osd - b.osd);
+function columns(disks: { index: number; slot: number; osd: number }[]): { index: number; column: number }[] {
+  const sorted = [...disks].sort((a, b) => a.slot - b.slot || a.osd - b.osd);
   const slots = sorted.map((disk) => disk.slot);
-  const real = slots.every((slot): slot is number => slot !== null && slot >= 0) && new Set(slots).size === slots.length;
-  const tight = real && Math.max(...(slots as number[])) < disks.length * 2 + 4;
-  return sorted.map((disk, place) => ({ index: disk.index, column: tight ? (disk.slot ?? place) : place }));
+  const real = slots.every((slot) => slot >= 0) && new Set(slots).size === slots.length;
+  const tight = real && Math.max(...slots) < disks.length * 2 + 4;
+  return sorted.map((disk, place) => ({ index: disk.index, column: tight ? disk.slot : place }));
 }
 
 /** `zoom` shows one rack alone, as rows. `width` in CSS pixels; `compact` for a window that is not tall. */

@@ -131,7 +131,7 @@ function rackAt(layout: Layout, x: number, y: number): string | null {
 function shapeOf(osds: readonly Osd[]): string {
   let hash = 7;
   for (const osd of osds) {
-    hash = (Math.imul(hash, 31) + osd.osd * 131 + (osd.slot ?? -1)) | 0;
+    hash = (Math.imul(hash, 31) + osd.osd * 131 + osd.slot) | 0;
     for (let i = 0; i < osd.host.length; i += 1) hash = (Math.imul(hash, 31) + osd.host.charCodeAt(i)) | 0;
   }
   return `${osds.length}:${hash}`;

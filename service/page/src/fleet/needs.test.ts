@@ -11,7 +11,7 @@ function seen(osds: Osd[], status: ClusterStatus = inMode("propose"), drains: Dr
 }
 
 const bad: Partial<Osd> = { status: "bad", p_fail_30d: 0.68, p_fail_30d_week_ago: 0.002, life_p10_days: 2, life_p50_days: 12, life_p90_days: 110 };
-const drain = (state: NonNullable<Osd["drain"]>["state"]): NonNullable<Osd["drain"]> => ({ id: "D-1", state, intent: "replace", moved_bytes: 0, planned_bytes: 1e12, held_by: [] });
+const drain = (state: NonNullable<Osd["drain"]>["state"]): NonNullable<Osd["drain"]> => ({ id: "D-1", state, state_text: state, state_names_intent: false, intent: "replace", moved_bytes: 0, planned_bytes: 1e12, held_by: [] });
 
 test("a healthy fleet needs nobody", () => {
   const { needs, inHand } = seen(fleet(40));
@@ -37,7 +37,7 @@ test("in mode act a drain starts by itself and needs nobody, unless all is halte
 });
 
 test("a drain that a person asked for waits for a person in every mode, however well the disk is", () => {
-  const asked = { id: "D-1", asked_by: "ada", held_by: [], plan: null } as unknown as Drain;
+  const asked = { id: "D-1", requested_by: "ada", held_by: [], plan: null } as unknown as Drain;
   for (const mode of ["propose", "act"] as const) {
     const { needs, inHand } = seen([...fleet(20), osd(42, { drain: drain("proposed") })], inMode(mode), [asked]);
     assert.deepEqual([needs.map((need) => need.name), inHand], [["osd.42"], []]);
@@ -48,8 +48,8 @@ test("a drain that a person asked for waits for a person in every mode, however 
 });
 
 test("the time that is left of a drain is the service's, and none where it knows none", () => {
-  const told = (left_hours: number | null) => {
-    const planned = { id: "D-1", asked_by: "predrain", held_by: [], plan: { eta_hours: 10 }, left_hours } as unknown as Drain;
+  const told = (remaining_hours: number | null) => {
+    const planned = { id: "D-1", requested_by: "predrain", held_by: [], plan: { eta_hours: 10 }, remaining_hours } as unknown as Drain;
     return seen([osd(2, { ...bad, drain: drain("draining") })], inMode("act"), [planned]).inHand[0]?.text;
   };
   assert.match(told(0.5) ?? "", /, about 30 min left$/);
@@ -76,7 +76,7 @@ test("a drain that holds for more than a day needs a person", () => {
 });
 
 test("a disk that cannot be read needs a person, and no probability is claimed for it", () => {
-  const { needs } = seen([...fleet(20), osd(88, { status: "unknown", p_fail_30d: null, unreadable: { since: "2026-11-21T02:14:00Z", cause: "open_failed", blames_host: false, why: "6 probes failed" } })]);
+  const { needs } = seen([...fleet(20), osd(88, { status: "unknown", p_fail_30d: null, unreadable: { since: "2026-11-21T02:14:00Z", cause: "open_failed", blames_host: false, reason: "6 probes failed" } })]);
   assert.equal(needs[0]?.sure, "Unknown");
   assert.match(needs[0]?.why ?? "", /No reading since 02:14: 6 probes failed\./);
 });
@@ -144,7 +144,7 @@ test("a cell never tells to drain at once and that nothing is proposed yet", () 
 });
 
 test("a disk that failed is not forecast and asks for no drain", () => {
-  const ended = osd(2, { state: "failed", status: "unknown", p_fail_30d: null, unreadable: { since: NOW, cause: "open_failed", blames_host: false, why: "it does not answer" } });
+  const ended = osd(2, { state: "failed", status: "unknown", p_fail_30d: null, unreadable: { since: NOW, cause: "open_failed", blames_host: false, reason: "it does not answer" } });
   const { needs, inHand } = seen([...fleet(20), ended]);
   assert.deepEqual([needs.length, inHand.map((item) => item.text)], [0, ["failed"]]);
 });

@@ -4,6 +4,7 @@ import { brief, condition, empties, hasEnded, isOld, movedText, remaining, whenD
 import { about, evenOdds, life, moment, percent, sentence, span, seconds, tib, within30 } from "../format.ts";
 import { CALLED, tellState } from "../drains/naming.ts";
 import { drainLink, hostLink, osdLink } from "../links.ts";
+import { ruleOf } from "../source.ts";
 
 export interface Need {
   key: string;
@@ -157,9 +158,9 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
     shape,
     href: osdLink(osd),
     name: `osd.${osd.osd}`,
-    where: `${osd.host}${osd.slot === null ? "" : `, slot ${osd.slot}`}`,
+    where: `${osd.host}, slot ${osd.slot}`,
     device: osd.device ?? "no device id reported",
-    why: osd.why.length ? osd.why.slice(0, 2).map(sentence).join(" ") : "No reason is reported.",
+    why: osd.reasons.length ? osd.reasons.slice(0, 2).map(sentence).join(" ") : "No reason is reported.",
     ...howSure(osd),
     next: "",
     button: "Look at it",
@@ -174,7 +175,7 @@ function needOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): 
 function askedOf(osd: Osd, shape: Condition, drain: Drain | null, known: Known): Partial<Need> | null {
   const state = osd.drain?.state;
   if (state === "failed") {
-    const why = drain?.ended_why || drain?.held_by[0] || "";
+    const why = drain?.end_reason || drain?.held_by[0] || "";
     return { shape: "bad", next: `The drain stopped and needs a person. ${why}`, button: "See why", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 2 };
   }
   if (state === "holding" && drain && (seconds(drain.updated_at, known.now) ?? 0) > LONG_HOLD_SECONDS) {
@@ -205,13 +206,13 @@ function notRead(osd: Osd, shape: Condition, now: string | null): Partial<Need> 
     const heard = `No reading since ${moment(osd.as_of, now)}, ${span(seconds(osd.as_of, now))}.`;
     return {
       ...told,
-      why: osd.why[0] ? `${heard} Before: ${sentence(osd.why[0])}` : heard,
+      why: osd.reasons[0] ? `${heard} Before: ${sentence(osd.reasons[0])}` : heard,
       sure: `Old, as of ${moment(osd.as_of, now)}`,
       likely: "silence is no sign of health",
       next: "An unknown disk is never drained. Check whether it is there, and its host's collector.",
     };
   }
-  const since = `No reading since ${moment(osd.unreadable.since, now)}: ${osd.unreadable.why}`;
+  const since = `No reading since ${moment(osd.unreadable.since, now)}: ${osd.unreadable.reason}`;
   return {
     ...told,
     why: `${sentence(since)} OSD ${osd.up ? "up" : "down"}.`,
@@ -226,7 +227,7 @@ const ITSELF = "predrain";
 
 /** In mode act a drain that no person asked for begins without one, unless it is held or something stands against it. */
 function startsByItself(drain: Drain | null, status: ClusterStatus | null): boolean {
-  const asked = drain !== null && drain.asked_by !== ITSELF;
+  const asked = drain !== null && drain.requested_by !== ITSELF;
   return status?.mode === "act" && status.halted === null && !asked && !drain?.plan?.refusals.length && !drain?.held_by.length;
 }
 
@@ -251,7 +252,7 @@ function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
 
 function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
   if (osd.p_fail_30d === null) {
-    const rule = osd.source?.startsWith("rule:") ? `By rule ${osd.source.slice(5)}` : "Unknown";
+    const rule = ruleOf(osd.source) !== null ? `By rule ${ruleOf(osd.source)}` : "Unknown";
     const evidence = osd.rule_score === null ? "" : `evidence ${osd.rule_score.toFixed(2)} of 1, `;
     return { sure: rule, before: "", likely: rule === "Unknown" ? "" : `${evidence}a rule, no probability` };
   }

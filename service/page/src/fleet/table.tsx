@@ -6,6 +6,7 @@ import { age, life, percent, plural, ratio, share } from "../format.ts";
 import { hostLink, osdLink } from "../links.ts";
 import { WORDS } from "../forms.ts";
 import { Shape } from "../shape.tsx";
+import { ruleOf } from "../source.ts";
 
 const PAGE = 100;
 
@@ -44,15 +45,15 @@ export function FleetTable({ osds, now }: { osds: readonly Osd[]; now: string | 
             <tr key={osd.osd}>
               <th scope="row"><a href={osdLink(osd)}>osd.{osd.osd}</a></th>
               <td class="nowrap"><Shape of={shown} /> {WORDS[shown]}</td>
-              <td class="nowrap"><a href={hostLink(osd.host)}>{osd.host}</a>{osd.slot === null ? "" : `, slot ${osd.slot}`}</td>
+              <td class="nowrap"><a href={hostLink(osd.host)}>{osd.host}</a>, slot {osd.slot}</td>
               <td class="nowrap">{osd.model ?? "not reported"}</td>
-              <td class="number">{osd.p_fail_30d === null && osd.source?.startsWith("rule:") ? "rule" : percent(osd.p_fail_30d)}</td>
+              <td class="number">{osd.p_fail_30d === null && ruleOf(osd.source) !== null ? "rule" : percent(osd.p_fail_30d)}</td>
               <td class="number">{percent(osd.p_fail_30d_week_ago)}</td>
               <td class="number nowrap">{osd.p_fail_30d === null ? "not reported" : life(osd.life_p10_days, osd.life_p90_days)}</td>
               <td class="number">{ratio(osd.latency_ratio)}</td>
               <td class="number">{share(fullness(osd))}</td>
               <td class="number nowrap">{age(osd.age_days)}</td>
-              <td class="muted said">{osd.why[0] ?? ""}</td>
+              <td class="muted said">{osd.reasons[0] ?? ""}</td>
             </tr>
           ))}
         </tbody>

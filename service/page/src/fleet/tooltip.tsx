@@ -5,6 +5,7 @@ import { fullness, type Condition } from "../condition.ts";
 import { age, percent, ratio, seconds, share, span, within30 } from "../format.ts";
 import { Shape } from "../shape.tsx";
 import type { Layout } from "./layout.ts";
+import { ruleOf } from "../source.ts";
 
 const WIDTH = 276;
 
@@ -40,7 +41,7 @@ export function Tooltip({ layout, index, osds, conditions, now }: Props) {
     >
       <p class="tip-name">
         <Shape of={shown} /> <b>osd.{osd.osd}</b> {osd.host}
-        {osd.slot === null ? "" : `, slot ${osd.slot}`}
+        , slot {osd.slot}
       </p>
       {osd.p_fail_30d !== null ? (
         <p>
@@ -48,9 +49,9 @@ export function Tooltip({ layout, index, osds, conditions, now }: Props) {
           {osd.p_fail_30d_week_ago === null ? "" : `, was ${percent(osd.p_fail_30d_week_ago)} a week ago`}
         </p>
       ) : (
-        <p>{osd.source?.startsWith("rule:") ? `rule ${osd.source.slice(5)}, no probability` : "forecast not reported"}</p>
+        <p>{ruleOf(osd.source) !== null ? `rule ${ruleOf(osd.source)}, no probability` : "forecast not reported"}</p>
       )}
-      {osd.why[0] && <p class="muted">{osd.why[0]}</p>}
+      {osd.reasons[0] && <p class="muted">{osd.reasons[0]}</p>}
       {osd.drain && <p class="muted">{tellState(osd.drain)}{osd.drain.held_by[0] ? `: ${osd.drain.held_by[0]}` : ""}</p>}
       <p class="muted">{facts.join(" \u00b7 ")}</p>
     </div>

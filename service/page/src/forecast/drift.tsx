@@ -9,8 +9,8 @@ export function Drift({ health }: { health: ForecastHealth }) {
   return (
     <section class="card" aria-labelledby="drift-head">
       <h2 id="drift-head">Drift by family of drives</h2>
-      {health.looked_at === null ? (
-        <p class="muted">Unknown: nobody has looked yet. The first look comes soon after the first readings, then every six hours.</p>
+      {health.checked_at === null ? (
+        <p class="muted">Unknown: the forecast has not been checked yet. The first check comes soon after the first readings, then one every six hours.</p>
       ) : health.drift.length === 0 ? (
         <p class="muted">Unknown: no drive has been read for 30 days, or the bundle remembers nothing of its training.</p>
       ) : (
@@ -56,7 +56,7 @@ function Judged({ rows }: { rows: readonly FamilyDrift[] }) {
                 )}
               </td>
               <td class="number">{medianChances(one.score)}</td>
-              <td class="muted">{one.most.map(moved).join("; ")}</td>
+              <td class="muted">{one.top_features.map(moved).join("; ")}</td>
             </tr>
           ))}
         </tbody>
@@ -67,8 +67,8 @@ function Judged({ rows }: { rows: readonly FamilyDrift[] }) {
 
 /** A change of the median counts as drift from half or twice on (models/drift.py). */
 function medianChances(score: Shift | null): string {
-  if (score === null || score.then === null || score.now === null) return "not reported";
-  return `${(score.then * 100).toPrecision(2)} %, ${(score.now * 100).toPrecision(2)} %`;
+  if (score === null || score.reference === null || score.current === null) return "not reported";
+  return `${(score.reference * 100).toPrecision(2)} %, ${(score.current * 100).toPrecision(2)} %`;
 }
 
 function verdict(one: FamilyDrift): string {
@@ -77,7 +77,7 @@ function verdict(one: FamilyDrift): string {
 }
 
 function moved(shift: Shift): string {
-  const medians = shift.then === null || shift.now === null ? "" : `, median ${number(shift.then)} to ${number(shift.now)}`;
+  const medians = shift.reference === null || shift.current === null ? "" : `, median ${number(shift.reference)} to ${number(shift.current)}`;
   return `${shift.name} (${shift.psi.toFixed(2)}${medians})`;
 }
 

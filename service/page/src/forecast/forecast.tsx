@@ -11,6 +11,7 @@ import { Preview } from "./preview.tsx";
 import { Rivals } from "./rivals.tsx";
 import { ByModel, Spread } from "./spread.tsx";
 import { verdict } from "./verdict.ts";
+import { ruleOf } from "../source.ts";
 
 export function Forecast() {
   const health = useResource<ForecastHealth>("forecast");
@@ -46,8 +47,8 @@ export function Forecast() {
 
 /** Which bundle, since when, in place of which, and what is wrong with it or its upkeep. */
 function Reign({ health }: { health: ForecastHealth }) {
-  const { bundle, since, before, quiet_until: quiet, looked_at: looked } = health;
-  const troubles = Object.entries(health.troubles);
+  const { bundle, since, previous_bundle: before, quiet_until: quiet, checked_at: looked } = health;
+  const troubles = Object.entries(health.errors);
   const still = quiet !== null && now.value !== null && quiet > now.value;
   return (
     <section class="card reign" aria-labelledby="reign-head">
@@ -117,12 +118,12 @@ function Words({ thresholds }: { thresholds: readonly StatusThreshold[] }) {
 
 function Expectations({ list, fresh }: { list: readonly Osd[]; fresh: { fresh: number; total: number } }) {
   const judged = list.filter((osd) => osd.p_fail_30d !== null);
-  const ruled = list.filter((osd) => osd.p_fail_30d === null && osd.source?.startsWith("rule:")).length;
+  const ruled = list.filter((osd) => osd.p_fail_30d === null && ruleOf(osd.source) !== null).length;
   return (
     <>
       <div class="columns even">
         <section class="card">
-          <h2>What the forecast cannot see</h2>
+          <h2>Limits of the forecast</h2>
           <p>
             About 4 in 10 failures give no sign first: on real drives no counter moves before they die. Redundancy is for those; this page is for
             the others.

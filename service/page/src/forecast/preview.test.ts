@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { PreviewRow } from "../api/contract.ts";
 import { compareCosts } from "./preview_words.ts";
 
-const row = (failure_cost: number, cost_bytes: number, here = false): PreviewRow => ({ failure_cost, here, drains: 0, in_time: 0, for_nothing: 0, undecided: 0, moved_bytes: 0, nothing_bytes: 0, rebuilt_bytes: 0, moving_hours: 0, cost_bytes });
+const row = (failure_cost: number, cost_bytes: number, here = false): PreviewRow => ({ failure_cost, current: here, drains: 0, in_time: 0, needless: 0, undecided: 0, moved_bytes: 0, needless_bytes: 0, rebuilt_bytes: 0, moving_hours: 0, cost_bytes });
 
 test("a cost that is hardly better is not recommended", () => {
   assert.equal(compareCosts(row(10, 100, true), row(20, 96), 40), "No other cost would have been clearly better.");

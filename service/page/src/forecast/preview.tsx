@@ -41,13 +41,13 @@ export function Preview() {
   };
   return (
     <section class="card preview" aria-labelledby="preview-head">
-      <h2 id="preview-head">What other costs of a failure would have given</h2>
+      <h2 id="preview-head">Results at other costs of a failure</h2>
       <p class="muted">
         The drain engine is replayed on what was forecast here, at the cost that is set and at others. Nothing is changed. The cost is what a byte
         that is rebuilt after a death costs against a byte that is moved gently (<code>failure_cost</code>).
       </p>
       {refused !== null && <Refused sentence={statement(refused)} />}
-      {held?.trouble != null && !held.running && <p class="muted">Unknown: {statement(held.trouble)}</p>}
+      {held?.error != null && !held.running && <p class="muted">Unknown: {statement(held.error)}</p>}
       {running ? (
         <p role="status">Replaying the last {DAYS} days. This takes seconds, and on thousands of disks minutes.</p>
       ) : held !== null && held.rows.length > 0 ? (
@@ -64,7 +64,7 @@ export function Preview() {
 }
 
 function Settings({ held }: { held: PolicyPreview }) {
-  const here = held.rows.find((row) => row.here);
+  const here = held.rows.find((row) => row.current);
   const best = held.rows.reduce((least, row) => (row.cost_bytes < least.cost_bytes ? row : least));
   return (
     <>
@@ -93,14 +93,14 @@ function Settings({ held }: { held: PolicyPreview }) {
               <tr key={row.failure_cost}>
                 <th scope="row">
                   {costWord(row)}
-                  {row.here ? ", set now" : ""}
+                  {row.current ? ", set now" : ""}
                 </th>
                 <td class="number">{count(row.drains)}</td>
                 <td class="number">{count(row.in_time)}</td>
-                <td class="number">{count(row.for_nothing)}</td>
+                <td class="number">{count(row.needless)}</td>
                 <td class="number">{count(row.undecided)}</td>
                 <td class="number">{count(row.moved_bytes / TB, 1)}</td>
-                <td class="number">{count(row.nothing_bytes / TB, 1)}</td>
+                <td class="number">{count(row.needless_bytes / TB, 1)}</td>
                 <td class="number">{count(row.rebuilt_bytes / TB, 1)}</td>
                 <td class="number">{count(row.moving_hours)}</td>
                 <td class="number">{count(row.cost_bytes / TB)}</td>
@@ -138,7 +138,7 @@ function Curve({ rows }: { rows: readonly PreviewRow[] }) {
   const x = linear(0, moved, LEFT, Math.max(LEFT + 40, width - RIGHT));
   const y = linear(0, rebuilt, HEIGHT - BOTTOM, TOP);
   const said = rows
-    .map((row) => `${row.here ? "set now, " : ""}cost ${costWord(row)}: ${count(row.moved_bytes / TB, 1)} TB moved, ${count(row.rebuilt_bytes / TB, 1)} TB rebuilt`)
+    .map((row) => `${row.current ? "set now, " : ""}cost ${costWord(row)}: ${count(row.moved_bytes / TB, 1)} TB moved, ${count(row.rebuilt_bytes / TB, 1)} TB rebuilt`)
     .join("; ");
   return (
     <div class="preview-curve" ref={frame}>
@@ -158,10 +158,10 @@ function Curve({ rows }: { rows: readonly PreviewRow[] }) {
           <text class="axis" x={width - RIGHT} y={HEIGHT - 6} text-anchor="end">TB moved gently</text>
           <path class="line" d={rows.map((row, at) => `${at ? "L" : "M"}${x(row.moved_bytes / TB).toFixed(1)} ${y(row.rebuilt_bytes / TB).toFixed(1)}`).join("")} />
           {rows.map((row) => (
-            <circle key={row.failure_cost} class={row.here ? "here" : "end"} cx={x(row.moved_bytes / TB)} cy={y(row.rebuilt_bytes / TB)} r={row.here ? 5 : 3.6} />
+            <circle key={row.failure_cost} class={row.current ? "here" : "end"} cx={x(row.moved_bytes / TB)} cy={y(row.rebuilt_bytes / TB)} r={row.current ? 5 : 3.6} />
           ))}
           {rows
-            .filter((row) => row.here)
+            .filter((row) => row.current)
             .map((row) => {
               const flip = x(row.moved_bytes / TB) > width - 130;
               return (

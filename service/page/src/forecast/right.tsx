@@ -5,7 +5,7 @@ import { Shape } from "../shape.tsx";
 
 /** Why there is nothing to show yet; null when there is. */
 export function whyUnknown(health: ForecastHealth): string | null {
-  if (health.looked_at === null) return "Unknown: nobody has looked yet. The first look comes soon after the first readings, then every six hours.";
+  if (health.checked_at === null) return "Unknown: the forecast has not been checked yet. The first check comes soon after the first readings, then one every six hours.";
   if (health.comparison === null) return "Unknown: no scorebook is kept here, so what was forecast cannot be held against what happened.";
   return null;
 }
@@ -13,7 +13,7 @@ export function whyUnknown(health: ForecastHealth): string | null {
 export function WasItRight({ health }: { health: ForecastHealth }) {
   const unknown = whyUnknown(health);
   const { comparison } = health;
-  const champion = comparison?.standings[0];
+  const champion = comparison?.bundles[0];
   return (
     <section class="card" aria-labelledby="right-head">
       <h2 id="right-head">Was it right?</h2>
@@ -30,14 +30,14 @@ export function WasItRight({ health }: { health: ForecastHealth }) {
           <dl class="facts">
             <dt>Foretold</dt>
             <dd>
-              {champion.foretold} of {plural(comparison.failures, "failure")} in the 30 days before, {champion.foretold_bad} of them as bad
+              {champion.detected} of {plural(comparison.failures, "failure")} in the 30 days before, {champion.detected_bad} of them as bad
             </dd>
             <dt>How far ahead</dt>
             <dd>{champion.lead_days === null ? "unknown: none was foretold" : `median ${plural(Math.round(champion.lead_days), "day")}`}</dd>
             <dt>False alarms</dt>
             <dd>
-              {champion.alarmed} of {plural(comparison.healthy_windows, "healthy window")} of 30 days
-              {comparison.healthy_windows > 0 ? ` (${share(champion.alarmed / comparison.healthy_windows, 1)})` : ""}, {champion.alarmed_bad} as bad
+              {champion.false_alarms} of {plural(comparison.healthy_windows, "healthy window")} of 30 days
+              {comparison.healthy_windows > 0 ? ` (${share(champion.false_alarms / comparison.healthy_windows, 1)})` : ""}, {champion.false_alarms_bad} as bad
             </dd>
             <dt>Brier score</dt>
             <dd>{champion.brier === null ? "unknown: no forecast is 30 days old" : `${champion.brier.toPrecision(2)} over ${plural(comparison.rows, "forecast")}`}</dd>
@@ -53,8 +53,8 @@ export function WasItRight({ health }: { health: ForecastHealth }) {
 }
 
 function foretold(comparison: Comparison): string {
-  const champion = comparison.standings[0];
-  const many = champion?.foretold ?? 0;
+  const champion = comparison.bundles[0];
+  const many = champion?.detected ?? 0;
   const lead = champion?.lead_days;
   const ahead = lead === null || lead === undefined ? "" : `, half of them ${plural(Math.round(lead), "day")} or more ahead`;
   return `${many} of ${plural(comparison.failures, "failure")} foretold${ahead}.`;

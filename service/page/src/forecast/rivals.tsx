@@ -13,7 +13,7 @@ export function Rivals({ health }: { health: ForecastHealth }) {
           No challenger is on trial. <code>predrain models challenge BUNDLE</code> lets one score the same disks in the champion's shadow; nothing
           that it says is shown as an outlook or moves data.
         </p>
-      ) : comparison === null || comparison.standings.length < 2 ? (
+      ) : comparison === null || comparison.bundles.length < 2 ? (
         <p class="muted">
           {challenger.name} ({challenger.fingerprint}) scores in the champion's shadow. {whyUnknown(health) ?? "Unknown: both have not yet forecast the same disks."}
         </p>
@@ -25,17 +25,17 @@ export function Rivals({ health }: { health: ForecastHealth }) {
 }
 
 const ROWS: readonly { name: string; of: (one: Standing, all: Comparison) => string }[] = [
-  { name: "Failures foretold", of: (one, all) => `${one.foretold} of ${all.failures}` },
-  { name: "of them as bad", of: (one) => count(one.foretold_bad) },
+  { name: "Failures foretold", of: (one, all) => `${one.detected} of ${all.failures}` },
+  { name: "of them as bad", of: (one) => count(one.detected_bad) },
   { name: "Median days ahead", of: (one) => (one.lead_days === null ? "not reported" : count(one.lead_days)) },
-  { name: "False alarms", of: (one, all) => `${count(one.alarmed)} of ${count(all.healthy_windows)}` },
-  { name: "of them as bad", of: (one) => count(one.alarmed_bad) },
+  { name: "False alarms", of: (one, all) => `${count(one.false_alarms)} of ${count(all.healthy_windows)}` },
+  { name: "of them as bad", of: (one) => count(one.false_alarms_bad) },
   { name: "Failures expected", of: (one, all) => `${count(one.expected, 1)}, ${count(all.observed)} seen` },
   { name: "Brier score", of: (one) => (one.brier === null ? "not reported" : one.brier.toPrecision(3)) },
 ];
 
 function Standings({ comparison }: { comparison: Comparison }) {
-  const [first, second] = comparison.standings;
+  const [first, second] = comparison.bundles;
   if (!first || !second) return null;
   return (
     <>

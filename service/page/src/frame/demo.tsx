@@ -14,14 +14,13 @@ export function DemoBanner() {
         </b>{" "}
         <progress value={demo.day} max={demo.days} aria-hidden="true" />{" "}
         <span class="muted">
-          {pace(demo.seconds_per_day)}, seed {demo.seed}. {demo.note.includes("4 in 10") ? "" : "About 4 in 10 failures give no sign first. "}
-          {demo.note}
+          {pace(demo.seconds_per_day)}, seed {demo.seed}. {demo.note}
         </span>
       </p>
-      {demo.table && route.value.view.name !== "fleet" && <a href="/fleet">What came of it</a>}
+      {demo.table && route.value.view.name !== "fleet" && <a href="/fleet">Results</a>}
       {demo.table && route.value.view.name === "fleet" && (
         <table class="table demo-table">
-          <caption>What came of it</caption>
+          <caption>Results</caption>
           <thead>
             <tr>
               <th scope="col">

@@ -8,7 +8,7 @@ import { mayAct, session } from "../state.ts";
 export function SignedIn() {
   const [open, setOpen] = useState(false);
   const who = session.value;
-  const must = who?.reads === false;
+  const must = who?.can_read === false;
   const close = (): void => setOpen(false);
   return (
     <>
@@ -39,7 +39,7 @@ function Leave({ onDone }: { onDone: () => void }) {
 function Enter({ onDone, must }: { onDone: () => void; must: boolean }) {
   const [text, setText] = useState("");
   const [refused, setRefused] = useState<string | null>(null);
-  const elsewhere = session.value?.sign_in ?? null;
+  const elsewhere = session.value?.sign_in_url ?? null;
   const submit = async (): Promise<void> => {
     if (!text.trim()) return;
     const sentence = await enter(text.trim());
@@ -56,7 +56,7 @@ function Enter({ onDone, must }: { onDone: () => void; must: boolean }) {
         </p>
       )}
       <p>
-        A token is made by <code>predrain token make</code>; the service's own is in the file <code>token</code> of its state folder. It is
+        A token is made by <code>predrain token create</code>; the service's own is in the file <code>token</code> of its state folder. It is
         exchanged for a cookie that no script can read.
       </p>
       <form

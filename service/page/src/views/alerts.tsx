@@ -14,9 +14,9 @@ export function Alerts() {
     <section class="view alerts" aria-labelledby="alerts-head">
       <div class="headline">
         <h1 id="alerts-head">Alerts</h1>
-        <p class="lead">One message a cause, by mail and webhook where they are set; told again when it grows or gets worse, and once when it is over.</p>
+        <p class="lead">predrain sends one message for each cause, by each channel that is set, such as mail and webhook. It sends another one when the cause grows or gets worse, and one when the cause is over.</p>
       </div>
-      <h2>What stands now</h2>
+      <h2>Present causes</h2>
       <Causes />
       <div class="headline">
         <h2>{all?.length ? `${cut(all.length, MOST)}${plural(all.length, "announcement")} of disks, newest first` : "Announcements of disks"}</h2>
@@ -40,9 +40,9 @@ export function Alerts() {
                   </b>{" "}
                   is <b class={`text-${alert.status}`}>{alert.status}</b> <At time={alert.at} />
                 </p>
-                <p>{sentence(alert.why)}</p>
+                <p>{sentence(alert.reason)}</p>
                 <p class="muted">
-                  {hasEnded(alert.state) ? "" : alert.sure ? sentence(alert.sure) : "How sure is not reported."} {alert.doing ? statement(alert.doing) : ""}
+                  {hasEnded(alert.state) ? "" : alert.confidence ? sentence(alert.confidence) : "How sure is not reported."} {alert.action ? statement(alert.action) : ""}
                 </p>
               </div>
             </li>

@@ -40,7 +40,7 @@ export function Causes() {
 
 function One({ cause }: { cause: Cause }) {
   const [asking, setAsking] = useState(false);
-  const silenced = cause.points.every((point) => point.silenced !== null);
+  const silenced = cause.points.every((point) => point.silence !== null);
   return (
     <li class="card">
       <Shape of={cause.severity === "urgent" ? "bad" : "warning"} size={16} />
@@ -54,13 +54,13 @@ function One({ cause }: { cause: Cause }) {
         <ul class="points">
           {cause.points.slice(0, SHOWN).map((point) => (
             <li key={point.name}>
-              {point.line}
-              {point.silenced && !silenced ? <span class="muted"> (silenced)</span> : null}
+              {point.sentence}
+              {point.silence && !silenced ? <span class="muted"> (silenced)</span> : null}
             </li>
           ))}
         </ul>
         {cause.points.length > SHOWN && <p class="muted">and {cause.points.length - SHOWN} more</p>}
-        {cause.todo && <p>{cause.todo}</p>}
+        {cause.action && <p>{cause.action}</p>}
         {!silenced && (
           <Acting kind="link" onPress={() => setAsking(true)}>
             Silence
@@ -77,7 +77,7 @@ function Ask({ cause, onClose }: { cause: Cause; onClose: () => void }) {
   const [hours, setHours] = useState(SPANS[0]!.hours);
   return (
     <Modal title="Silence this cause?" onClose={onClose}>
-      <p>{cause.title}. No mail and no webhook is sent about it until then; this page shows it, and drains go on.</p>
+      <p>{cause.title}. No message is sent about it until then; this page shows it, and drains go on.</p>
       <label class="typed">
         For how long
         <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
@@ -89,7 +89,7 @@ function Ask({ cause, onClose }: { cause: Cause; onClose: () => void }) {
         </select>
       </label>
       <label class="typed">
-        Why, for whoever wonders
+        Reason of the silence
         <input value={why} maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" />
       </label>
       <div class="buttons">
@@ -125,7 +125,7 @@ function Silences({ standing }: { standing: readonly Silence[] }) {
                 <b>{[one.cause, one.host, one.model, one.name].filter(Boolean).join(", ")}</b> until <At time={one.until} /> UTC
               </p>
               <p class="muted">
-                {one.why}, said by {one.by}
+                {one.reason}, said by {one.by}
               </p>
               <Acting kind="link" onPress={() => void liftSilence(one.id)}>
                 Lift

@@ -1,6 +1,6 @@
 /** What happened, newest first: OSDs, disks, outlooks, drains, halts. The service tells and filters; the address says what is asked. */
 import { useMemo } from "preact/hooks";
-import type { HistoryEvent, HistoryGroup, Listing } from "../api/contract.ts";
+import type { HistoryEvent, HistoryGroup, HistoryPage } from "../api/contract.ts";
 import type { Condition } from "../condition.ts";
 import { bothClocks, stamp } from "../format.ts";
 import { Loading, Refused } from "../pieces.tsx";
@@ -61,7 +61,7 @@ const ANEW = { cursor: null } as const;
 export function Events() {
   const { query } = route.value;
   const path = pathOf(query, now.value);
-  const { data, refused } = useResource<Listing<HistoryEvent>>(path);
+  const { data, refused } = useResource<HistoryPage>(path);
   const narrowed = ["q", "kind", "host", "disk", "days"].some((name) => query.has(name));
   return (
     <section class="view events" aria-labelledby="events-head">

@@ -1,0 +1,136 @@
+# ruff: noqa: S608 - table functions, columns and days cannot be bound as parameters; paths are quoted
+"""One history file as SQL: its columns, and a SELECT that gives every file the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from predrain.data.history.smart_ranges import LIMITS
+from predrain.data.refusal import Refusal
+
+if TYPE_CHECKING:
+    import duckdb
+
+CANONICAL: Final = ("serial", "model", "day", "wordy", *(f"s{n}" for n in LIMITS))
+"""Columns of every `build_select_sql`, before `file` and `place`, which order the rows of one day."""
+NUMBERS: Final = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN"),
+    '"NULL"',
+)
+TEXTS: Final = ("VARCHAR", "ENUM")
+
+
+class UnreadableHistory(Refusal):
+    """A history file is missing, broken, or not Backblaze-shaped."""
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> frozenset[str]:
+    """Return the names of the columns of one file. Raises UnreadableHistory."""
+    return frozenset(types_of(connection, path))
+
+
+def types_of(connection: duckdb.DuckDBPyConnection, path: Path) -> Mapping[str, str]:
+    """Return column name -> DuckDB's name of its type. Raises UnreadableHistory."""
+    import duckdb
+
+    if not path.is_file():
+        raise UnreadableHistory(f"There is no file {path}; name an existing parquet or CSV file.")
+    if not path.stat().st_size:
+        raise UnreadableHistory(f"{path} is empty; leave it out or fetch it again.")
+    try:
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {table_of(path)}").fetchall()
+    except duckdb.Error as error:
+        raise build_unreadable_error(path, error) from None
+    return {str(row[0]): str(row[1]) for row in rows}
+
+
+def build_unreadable_error(path: Path, error: Exception) -> UnreadableHistory:
+    """Build the error for a file that DuckDB cannot read."""
+    first = str(error).splitlines()[0]
+    return UnreadableHistory(f"{path} cannot be read as parquet or CSV ({first}); check or replace it.")
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether the file's ending is that of parquet; any other file is CSV."""
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def table_of(path: Path) -> str:
+    """Return the SQL table function that reads this file. CSV columns come as text; broken lines are set aside."""
+    quoted = str(path).replace("'", "''")
+    if is_parquet(path):
+        return f"read_parquet('{quoted}', file_row_number = true)"
+    return (
+        f"read_csv('{quoted}', all_varchar = true, header = true, null_padding = true, delim = ',', "
+        "ignore_errors = true, store_rejects = true)"
+    )
+
+
+def day_sql(column: str) -> str:
+    """Return SQL for days since 1970-01-01 from `2018-01-02`, `2018/1/1` or a timestamp; NULL if it is no date."""
+    text = f"CAST({column} AS VARCHAR)"
+    return f"(TRY_CAST(replace(left({text}, 10), '/', '-') AS DATE) - DATE '1970-01-01')"
+
+
+def is_history(columns: Collection[str]) -> bool:
+    """Return whether a file with these columns holds readings (a drives table does not)."""
+    return {"date", "serial_number", "model"} <= set(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of readings."""
+
+    path: Path
+    number: int
+    """The file's position: if two rows are of the same day, that of the later file counts."""
+    types: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        """Raises UnreadableHistory if a column has a type that it cannot have."""
+        for name, kind in self.types.items():
+            wanted = None
+            if name == "date" and not _is_sql_type(kind, "DATE", "TIMESTAMP", *TEXTS):
+                wanted = "days such as 2018-01-31"
+            elif name in ("serial_number", "model") and not _is_sql_type(kind, *TEXTS, *NUMBERS):
+                wanted = "text"
+            elif name in _RAW and not _is_sql_type(kind, *TEXTS, *NUMBERS):
+                wanted = "numbers"
+            if wanted is not None:
+                raise UnreadableHistory(f"{self.path} keeps {name} as {kind}; give {wanted}.")
+
+    def build_select_sql(self) -> str:
+        """Return SQL for every row, in the columns that all files have in common."""
+        values, wordy = [], ["0"]
+        for n in LIMITS:
+            kind = self.types.get(f"smart_{n}_raw")
+            if kind is None:
+                values.append(f"NULL::DOUBLE AS s{n}")
+            elif _is_sql_type(kind, *TEXTS):
+                text = f"nullif(trim(CAST(smart_{n}_raw AS VARCHAR)), '')"
+                values.append(f"TRY_CAST({text} AS DOUBLE) AS s{n}")
+                wordy.append(f"CAST({text} IS NOT NULL AND TRY_CAST({text} AS DOUBLE) IS NULL AS INTEGER)")
+            else:
+                values.append(f"TRY_CAST(smart_{n}_raw AS DOUBLE) AS s{n}")
+        days = "(date - DATE '1970-01-01')" if self.types["date"] == "DATE" else day_sql("date")
+        place = "file_row_number" if is_parquet(self.path) else "row_number() OVER ()"
+        return (
+            f"SELECT {self._text('serial_number')} AS serial, {self._text('model')} AS model, {days} AS day, "
+            f"{' + '.join(wordy)} AS wordy, {', '.join(values)}, {self.number} AS file, {place} AS place "
+            f"FROM {table_of(self.path)}"
+        )
+
+    def _text(self, column: str) -> str:
+        # A text column of parquet stays as it is: a range of it skips whole row groups.
+        plain = is_parquet(self.path) and self.types[column] == "VARCHAR"
+        return column if plain else f"trim(CAST({column} AS VARCHAR))"
+
+
+_RAW: Final = frozenset(f"smart_{n}_raw" for n in LIMITS)
+
+
+def _is_sql_type(kind: str, *kinds: str) -> bool:
+    return kind.removeprefix("U").startswith(kinds) and not kind.endswith("]")

@@ -1,0 +1,262 @@
+"""The store in one SQLite file: durable, safe for several threads, one writer at a time; readers never wait."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.dialects import sqlite as dialect
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from predrain.data.ids import DeviceId
+from predrain.data.sqlite_file import BUSY_SECONDS, make_durable
+from predrain.data.store import store_schema
+from predrain.data.store.sql_store import SqlStore
+from predrain.data.store.store_faults import StoreFull, StoreUnreadable, UnreadableRows, raise_sqlite_refusals
+from predrain.data.store.table_upkeep import COUNTED
+
+T = TypeVar("T")
+
+MEMORY = ":memory:"
+
+
+class SqliteStore(SqlStore):
+    """`data.store.store_port.Store` in the file `path`, or in this process's memory (`":memory:"`).
+
+    Several threads and processes may use one file. A file of an older predrain is migrated to this one's format when
+    it is opened. Before its tables are changed, the file is copied beside itself (`NAME.v2` for version 2). Raises
+    StoreUnreadable, StoreFull or StoreBusy (data.store.store_faults).
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__(SqliteDatabase(path))
+
+
+class SqliteDatabase:
+    """`data.store.database.Database` in a file. Every commit is flushed to the disk (WAL, synchronous=FULL)."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.name = str(path)
+        self.set_aside = UnreadableRows(self.name)
+        # In memory there is one connection, and so one user at a time.
+        self._alone = RLock() if self.name == MEMORY else None
+        self._writer = RLock()
+        if self._alone is None:
+            try:
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreUnreadable(f"the folder of the store {path} cannot be made: {error}") from error
+        self._engine = create_engine(
+            f"sqlite:///{self.name}",
+            poolclass=QueuePool if self._alone is None else StaticPool,
+            connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
+        )
+        event.listen(self._engine, "connect", _prepare_connection)
+        event.listen(self._engine, "begin", _begin_transaction)
+        try:
+            self.write(self._open)
+        except BaseException:
+            self.close()
+            raise
+
+    def insert(self, table: Table) -> dialect.Insert:
+        """Return an INSERT that may say what to do about a key that exists already."""
+        return dialect.insert(table)
+
+    def insert_many(
+        self,
+        connection: Connection,
+        table: Table,
+        rows: Sequence[Mapping[str, Any]],
+        conflict: Callable[[Any], Any],
+    ) -> int:
+        """Write many rows, one after the other; return how many were written."""
+        statement = conflict(dialect.insert(table))
+        return connection.execute(statement, rows, execution_options=COUNTED).rowcount
+
+    def is_any_of(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
+        """Return the condition that the column holds one of `values`."""
+        return column.in_(values)
+
+    def contains_bytes(self, column: Column[bytes], part: bytes) -> ColumnElement[bool]:
+        """Return the condition that the column's value contains `part`."""
+        return func.instr(column, part) > 0
+
+    def select_since(self, table: Table, time: str, since: Mapping[DeviceId, int]) -> Select[Any, Any]:
+        """Select device and document of the rows of each device from its time on; the devices are one JSON object."""
+        asked = func.json_each(msgspec.json.encode(since).decode()).table_valued("key", "value")
+        mine = and_(table.c.device == asked.c.key, table.c[time] >= asked.c.value)
+        return (
+            select(table.c.device, table.c.document)
+            .select_from(asked.join(table, mine))
+            .order_by(table.c.device, table.c[time])
+        )
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Return the result of `work`."""
+        with (
+            self._alone or nullcontext(),
+            raise_sqlite_refusals(self.name),
+            self._engine.connect() as connection,
+        ):
+            return work(connection)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in one transaction: durable when this returns, undone when it raises."""
+        with (
+            self._alone or self._writer,
+            raise_sqlite_refusals(self.name),
+            self._engine.connect() as connection,
+            connection.execution_options(predrain_writes=True).begin(),
+        ):
+            return work(connection)
+
+    def read_transaction_number(self, connection: Connection) -> int:
+        """Return the last number plus one: writers come one after the other."""
+        return _read_last_transaction(connection) + 1
+
+    def read_commit_mark(self, connection: Connection) -> str:
+        """Return the number of the last transaction."""
+        return str(_read_last_transaction(connection))
+
+    def is_committed_between(self, written: ColumnElement[int], before: str, now: str) -> ColumnElement[bool]:
+        """Return the condition that `written` came after `before`, and not after `now`; true if the file is an older
+        one.
+        """
+        first, last = int(before), int(now)
+        return and_(written > first, written <= last) if first <= last else true()
+
+    def try_lock_task(self, task: str) -> AbstractContextManager[bool]:  # noqa: ARG002
+        """Return a lock that always holds: the processes that share a file are one service and its commands."""
+        return nullcontext(True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._engine.dispose()
+
+    def _open(self, connection: Connection) -> None:
+        """Create the tables of a new file, migrate an older one, refuse a file of another program."""
+        tables = set(inspect(connection).get_table_names())
+        if not tables:
+            store_schema.metadata.create_all(connection)
+            connection.execute(store_schema.version.insert().values(version_num=f"{store_schema.VERSION:04}"))
+            return
+        if store_schema.version.name in tables:
+            held = connection.execute(select(store_schema.version.c.version_num)).scalar_one_or_none()
+            if held == f"{store_schema.VERSION:04}":
+                return
+        from predrain.data.store import migrations  # with alembic, which a start need not import
+
+        version = _require_known_version(self.name, connection)
+        if self._alone is None:
+            _copy_before_migration(Path(self.name), version)
+        migrations.migrate_store_version(connection, store_schema.VERSION)
+
+
+def _read_last_transaction(connection: Connection) -> int:
+    each = union_all(*(select(func.max(table.c.written).label("written")) for table in store_schema.FOLLOWED))
+    return connection.execute(select(func.max(each.subquery().c.written))).scalar_one() or 0
+
+
+def _prepare_connection(connection: Any, _record: Any) -> None:
+    # The driver's own transactions begin too late for BEGIN IMMEDIATE; `_begin_transaction` replaces them.
+    connection.isolation_level = None
+    make_durable(connection)
+
+
+def _begin_transaction(connection: Connection) -> None:
+    # A writer that begins as a reader may find that another process has written, and then cannot wait.
+    writes = connection.get_execution_options().get("predrain_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def version_of_file(path: Path) -> int:
+    """Return the version of the store in an existing file, which is not changed. Raises as SqliteStore does."""
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS})
+    try:
+        with raise_sqlite_refusals(str(path)), engine.connect() as connection:
+            return (
+                _require_known_version(str(path), connection)
+                if inspect(connection).get_table_names()
+                else store_schema.VERSION
+            )
+    finally:
+        engine.dispose()
+
+
+def migrated_file(path: Path, to: int) -> tuple[int, int]:
+    """Migrate the store in an existing file to version `to`, up or down; return the versions before and after.
+
+    Raises as SqliteStore does. The file is copied first, as there.
+    """
+    from predrain.data.store import migrations
+
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _prepare_connection)
+    event.listen(engine, "begin", _begin_transaction)
+    try:
+        with (
+            raise_sqlite_refusals(str(path)),
+            engine.connect() as connection,
+            connection.execution_options(predrain_writes=True).begin(),
+        ):
+            held = _require_known_version(str(path), connection)
+            if held != to:
+                _copy_before_migration(path, held)
+                migrations.migrate_store_version(connection, to)
+            return held, to
+    finally:
+        engine.dispose()
+
+
+def _require_known_version(name: str, connection: Connection) -> int:
+    """Return the version of the store in the database. Raises StoreUnreadable for a newer one, or if there is none."""
+    from predrain.data.store import migrations
+
+    version = migrations.version_of(connection)
+    if not version:
+        raise StoreUnreadable(
+            f"{name} is a database but not a store of predrain's: name another file or folder"
+        )
+    if version > store_schema.VERSION:
+        raise StoreUnreadable(
+            f"the store {name} has version {version} and this predrain knows {store_schema.VERSION}:"
+            " update predrain, or start it with another state folder"
+        )
+    return version
+
+
+def _copy_before_migration(path: Path, version: int) -> None:
+    """Copy the whole file beside itself. The caller holds it against other writers."""
+    kept = path.with_name(f"{path.name}.v{version}")
+    begun = kept.with_name(f"{kept.name}.part")
+    try:
+        begun.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(begun)) as copy:
+            source.backup(copy)
+        begun.replace(kept)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreFull(
+            f"the store {path} cannot be copied before it is brought away from version {version} ({error}):"
+            " make as much room beside it as it takes, and start again; nothing was changed"
+        ) from error

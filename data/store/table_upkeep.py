@@ -1,0 +1,323 @@
+"""Work on whole tables: daily values read out, old rows thinned, merged and dropped.
+
+Each step covers a device or an hour of a host, as a range of its table's key, so that writers wait for one step only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from itertools import takewhile
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection, Delete, Select, Table, bindparam, func, select
+
+from predrain.data.ids import DeviceId, HostName, OsdId
+from predrain.data.latency_windows import LatencySummary, LatencyWindows
+from predrain.data.reading import Reading, Smart
+from predrain.data.residence import is_apart
+from predrain.data.store import (
+    audit_chain,
+    coarse_latencies,
+    documents,
+    store_schema,
+    stored_latencies,
+    stored_lives,
+)
+from predrain.data.store.database import Database
+from predrain.data.store.store_port import AUDIT
+from predrain.data.store.store_schema import from_microseconds, to_microseconds
+from predrain.data.wire import wire_bodies
+
+_DAY = 86_400_000_000
+_BIN = coarse_latencies.SECONDS * 1_000_000
+_HOUR = 3_600_000_000
+_EPOCH = date(1970, 1, 1)
+_LINES = 1_000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_AS_TOLD = stored_latencies.TABLE.c.merged == stored_latencies.AS_TOLD
+COUNTED = {"preserve_rowcount": True}
+"""Execution options without which an INSERT does not report how many rows it wrote."""
+
+
+def compute_day_fingerprints(database: Database) -> Mapping[date, int]:
+    """Return the UTC days with readings, each with a number that changes whenever a daily value of that day changes."""
+    table = store_schema.readings
+    day = (table.c.taken_at // _DAY).label("day")
+    last = select(day, func.max(table.c.taken_at).label("last")).group_by(table.c.device, day).subquery()
+    # One day is added to each, so that the sum distinguishes one value at noon from two at six.
+    milliseconds = (last.c.last % _DAY + _DAY) // 1000
+    marks = select(last.c.day, func.sum(milliseconds)).group_by(last.c.day)
+    rows = database.read(lambda connection: connection.execute(marks).all())
+    return {_EPOCH + timedelta(days=number): int(mark) for number, mark in sorted(map(tuple, rows))}
+
+
+def read_daily_readings(database: Database, first: date, last: date) -> Iterator[Reading]:
+    """Yield the daily values of the UTC days `first` to `last`, by device, oldest first."""
+    begin, end = _find_day_start(first), _find_day_start(last) + _DAY
+    for device in _iterate_table_keys(database, store_schema.latest_readings, "device"):
+        if not is_apart(device):  # if two hosts name one drive, only the readings of its home count
+            yield from database.read(partial(_read_device_dailies, database, device, begin, end))
+
+
+def thin_to_daily_values(database: Database, before: date) -> int:
+    """Thin the readings and outlooks from days before `before` to the daily ones; return how many were dropped."""
+    end, gone = _find_day_start(before), 0
+    for device in _iterate_table_keys(database, store_schema.latest_readings, "device"):
+        gone += database.write(partial(_thin_readings, database, device, end))
+    for device in _iterate_table_keys(database, store_schema.latest_outlooks, "device"):
+        gone += database.write(partial(_thin_outlooks, device, end))
+    return gone
+
+
+def merge_old_latencies(database: Database, before: datetime) -> int:
+    """Merge each OSD's latencies of each ten minutes over by `before`; return by how many rows the table shrank."""
+    end = to_microseconds(before) // _BIN * _BIN
+    return sum(
+        database.write(partial(_merge_host_latencies, database, host, begin, min(begin + _HOUR, end)))
+        for host in _iterate_table_keys(database, stored_latencies.TABLE, "host")
+        for begin in _iterate_unmerged_hours(database, host, end)
+    )
+
+
+def prune_old_rows(database: Database, history: datetime | None, latency: datetime | None) -> int:
+    """Drop rows from before `history`, and latency from before `latency` (`data.store.store_port.Store.prune`)."""
+    kinds = (
+        (store_schema.readings, "device", "taken_at", history),
+        (store_schema.outlooks, "device", "as_of", history),
+        (stored_latencies.TABLE, "host", "window_start", latency),
+    )
+    dropped = 0
+    for table, key, time, before in kinds:
+        if before is None:
+            continue
+        for of in _iterate_table_keys(database, table, key):
+            old = table.delete().where(table.c[key] == of, table.c[time] < to_microseconds(before))
+            dropped += database.write(partial(_delete_rows, old))
+    if history is not None:
+        events = store_schema.cluster_events
+        old = events.delete().where(events.c.at < to_microseconds(history))
+        dropped += database.write(partial(_delete_rows, old))
+        dropped += database.write(lambda connection: stored_lives.prune_life_changes(connection, history))
+        dropped += database.write(partial(_prune_outcomes, database, to_microseconds(history)))
+    return dropped
+
+
+def _prune_outcomes(database: Database, before: int, connection: Connection) -> int:
+    """Drop outcomes from before `before`, but keep the newest of each disk for each `fate` and `source`.
+
+    So the last outcome of any class of `DriveFate` stays.
+    """
+    table = store_schema.outcomes
+    rows = connection.execute(
+        select(table.c.number, table.c.at, table.c.document).order_by(table.c.at, table.c.number)
+    ).all()
+    newest, old = dict[tuple[str, ...], int](), list[tuple[int, tuple[str, ...]]]()
+    for number, at, document in rows:
+        outcome = database.set_aside.read_one(table.name, document, wire_bodies.OUTCOME.read)
+        if outcome is None:
+            continue
+        key = outcome.device, outcome.fate.value, outcome.source
+        newest[key] = number
+        if at < before:
+            old.append((number, key))
+    gone = [{"of": number} for number, key in old if newest[key] != number]
+    if gone:
+        connection.execute(table.delete().where(table.c.number == bindparam("of")), gone)
+    return len(gone)
+
+
+def prune_journal_lines(database: Database, journal: str, before: datetime) -> int:
+    """Drop the first lines of a journal up to the first that is not from before `before`; return how many."""
+    table, gone = store_schema.journal, 0
+    mine = table.c.drain == journal
+    first = select(table.c.number, table.c.document).where(mine).order_by(table.c.number).limit(_LINES)
+    while True:
+        lines = database.read(lambda connection: connection.execute(first).all())
+        old = [number for number, _ in takewhile(lambda line: _written_at(database, line[1]) < before, lines)]
+        if old:
+            gone += database.write(partial(_delete_journal_lines, journal, old[-1]))
+        if len(old) < _LINES:
+            return gone
+
+
+def _delete_journal_lines(journal: str, last: int, connection: Connection) -> int:
+    table = store_schema.journal
+    if journal == AUDIT:
+        audit_chain.move_anchor(connection, last)
+    return _delete_rows(table.delete().where(table.c.drain == journal, table.c.number <= last), connection)
+
+
+def _written_at(database: Database, line: bytes) -> datetime:
+    """Return the time when a line was written.
+
+    A line that cannot be read counts as old, so that it does not keep the lines after it.
+    """
+    entry = database.set_aside.read_one(store_schema.journal.name, line, wire_bodies.JOURNAL_ENTRY.read)
+    return entry.at if entry is not None else _LONG_AGO
+
+
+def _find_day_start(day: date) -> int:
+    return (day - _EPOCH).days * _DAY
+
+
+def _iterate_table_keys(database: Database, table: Table, key: str) -> Iterator[Any]:
+    """Yield every key of a table in order, each found by one lookup in the index."""
+    column, at = table.c[key], None
+    while True:
+        following = select(func.min(column))
+        if at is not None:
+            following = following.where(column > at)
+        at = database.read(partial(_read_scalar, following))
+        if at is None:
+            return
+        yield at
+
+
+def _read_scalar(query: Select[Any], connection: Connection) -> Any:
+    return connection.execute(query).scalar_one()
+
+
+def _delete_rows(deletion: Delete, connection: Connection) -> int:
+    return connection.execute(deletion).rowcount
+
+
+def _read_device_dailies(
+    database: Database, device: DeviceId, begin: int, end: int, connection: Connection
+) -> list[Reading]:
+    table = store_schema.readings
+    mine = (table.c.device == device, table.c.taken_at >= begin, table.c.taken_at < end)
+    lasts = select(func.max(table.c.taken_at)).where(*mine).group_by(table.c.taken_at // _DAY)
+    newest = (
+        select(table.c.taken_at, table.c.document)
+        .where(table.c.device == device, table.c.taken_at.in_(lasts))
+        .order_by(table.c.taken_at)
+    )
+    found: list[Reading] = []
+    for taken_at, document in connection.execute(newest).all():
+        reading = _decode_reading(database, document)
+        if reading is None or not isinstance(reading.seen, Smart):
+            reading = _find_earlier_smart_reading(database, connection, device, taken_at)
+        if reading is not None:
+            found.append(reading)
+    return found
+
+
+def _find_earlier_smart_reading(
+    database: Database, connection: Connection, device: DeviceId, before: int
+) -> Reading | None:
+    """Return the last Smart reading on the day of `before` and earlier than it, or None."""
+    table = store_schema.readings
+    earlier = (
+        select(table.c.document)
+        .where(table.c.device == device, table.c.taken_at >= before // _DAY * _DAY, table.c.taken_at < before)
+        .order_by(table.c.taken_at.desc())
+    )
+    for document in connection.execute(earlier).scalars():
+        reading = _decode_reading(database, document)
+        if reading is not None and isinstance(reading.seen, Smart):
+            return reading
+    return None
+
+
+def _decode_reading(database: Database, document: bytes) -> Reading | None:
+    """Return the reading, or None if its document cannot be read."""
+    return database.set_aside.read_one(store_schema.readings.name, document, documents.READING.read)
+
+
+def _thin_readings(database: Database, device: DeviceId, end: int, connection: Connection) -> int:
+    table = store_schema.readings
+    day = table.c.taken_at // _DAY
+    mine = (table.c.device == device, table.c.taken_at < end)
+    full = select(day).where(*mine).group_by(day).having(func.count() > 1)
+    rows = connection.execute(
+        select(table.c.taken_at, table.c.document)
+        .where(*mine, day.in_(full))
+        .order_by(table.c.taken_at.desc())
+    ).all()
+    kept, gone = set[int](), list[int]()
+    readable = set[int]()
+    for taken_at, document in rows:
+        of = taken_at // _DAY
+        if of in kept and of in readable:
+            gone.append(taken_at)
+            continue
+        reading = _decode_reading(database, document)
+        told = reading is not None and isinstance(reading.seen, Smart)
+        if of in kept and not told:
+            gone.append(taken_at)
+        kept.add(of)
+        if told:
+            readable.add(of)
+    if gone:
+        one = table.delete().where(table.c.device == device, table.c.taken_at == bindparam("at"))
+        connection.execute(one, [{"at": taken_at} for taken_at in gone])
+    return len(gone)
+
+
+def _thin_outlooks(device: DeviceId, end: int, connection: Connection) -> int:
+    table = store_schema.outlooks
+    mine = (table.c.device == device, table.c.as_of < end)
+    lasts = select(func.max(table.c.as_of)).where(*mine).group_by(table.c.as_of // _DAY)
+    return connection.execute(table.delete().where(*mine, table.c.as_of.not_in(lasts))).rowcount
+
+
+def _iterate_unmerged_hours(database: Database, host: HostName, end: int) -> Iterator[int]:
+    """Yield the start of each hour in which the host has windows that are not merged."""
+    table, at = stored_latencies.TABLE, 0
+    while True:
+        first = select(func.min(table.c.window_start)).where(
+            table.c.host == host, table.c.window_start >= at, table.c.window_start < end, _AS_TOLD
+        )
+        found = database.read(partial(_read_scalar, first))
+        if found is None:
+            return
+        yield found // _HOUR * _HOUR
+        at = found // _HOUR * _HOUR + _HOUR
+
+
+def _merge_host_latencies(
+    database: Database, host: HostName, begin: int, end: int, connection: Connection
+) -> int:
+    table = stored_latencies.TABLE
+    mine = (table.c.host == host, table.c.window_start >= begin, table.c.window_start < end)
+    # The rows are deleted and read in one statement: rows that another process adds meanwhile stay for the
+    # next time.
+    taking = table.delete().where(*mine, _AS_TOLD)
+    told = connection.execute(taking.returning(*stored_latencies.READ_COLUMNS)).all()
+    merged = {
+        (one.cluster or "", one.window_start): one
+        for one in stored_latencies.unpack_latency_rows(
+            database, connection.execute(stored_latencies.rows_of(*mine, ~_AS_TOLD))
+        )
+    }
+    bins: dict[tuple[str, datetime], dict[OsdId, list[LatencySummary]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for windows in sorted(
+        stored_latencies.unpack_latency_rows(database, told), key=attrgetter("window_start")
+    ):
+        start = from_microseconds(to_microseconds(windows.window_start) // _BIN * _BIN)
+        for one in windows.summaries():
+            bins[windows.cluster or "", start][one.osd].append(one)
+    rows = []
+    for (cluster, start), osds in sorted(bins.items()):
+        # Ten minutes that are merged already stay as they are: these windows came too late.
+        kept = merged[cluster, start].summaries() if (cluster, start) in merged else ()
+        new = [coarse_latencies.merge_latency_summaries(held, start) for held in osds.values()]
+        (whole,) = LatencyWindows.from_summaries([*kept, *new])
+        rows.append(stored_latencies.build_latency_row(whole, stored_latencies.MERGED, cluster))
+    if rows:
+        database.insert_many(
+            connection,
+            table,
+            rows,
+            lambda insert: insert.on_conflict_do_update(
+                index_elements=["host", "window_start", "merged", "cluster"],
+                set_={"packed": insert.excluded.packed},
+            ),
+        )
+    return len(told) - (len(rows) - len(merged.keys() & bins.keys()))

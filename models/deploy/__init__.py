@@ -1,0 +1,1 @@
+"""The deployment of bundles: store, registry, trial and comparison."""

@@ -1,0 +1,1 @@
+"""The forecast: hazard, life expectancy, calibration, training, the bundle, and the outlooks from it."""

@@ -1,0 +1,1 @@
+"""The application: log, store, fleet, forecasts and drains combined, and its schedule."""

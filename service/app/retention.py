@@ -1,0 +1,138 @@
+"""Retention: drop what is too old, history and latencies from the store, records from the log.
+
+The store's remaining history is thinned with age: readings and outlooks to one a day, latencies to one in 10 min.
+If several services share a store, the holder of the task TIDYING does so for a day.
+
+Records are dropped in the order in which they were sent, once their topic's retention is over and every group of
+readers has taken them. Groups that only look back never take anything: for them the retention alone counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import msgspec
+
+from predrain.data.log.log_port import Delivered, Log, Topic
+from predrain.data.scorebook import Scorebook
+from predrain.data.store.store_port import Store
+from predrain.service.access.audit import AUDIT
+from predrain.service.config.settings import RetentionTable
+from predrain.service.forecasting import worker
+from predrain.service.streams import latency_ingest, log_recall
+from predrain.service.streams.dead_letters import REPLAYING
+
+GROUP = "retention"
+TIDYING = "retention"
+"""The task (`Store.try_lock_task`) of the process that drops and thins the store's history."""
+EPOCH = date(1970, 1, 1)
+HOURLY = timedelta(days=90)
+"""The age at which readings and outlooks are thinned to one a day: the features use hourly values no further
+back.
+"""
+BY_WINDOW = timedelta(days=1)
+"""The age at which an OSD's latencies become one summary in 10 min."""
+BATCH = 2_000
+"""Records that are read and dropped at once: an appending process waits for no more than these."""
+BEYOND_ALL = 2**62
+LOOKING_BACK = {
+    Topic.OUTLOOKS: (log_recall.GROUP,),
+    Topic.ACTIONS: (log_recall.GROUP,),
+    Topic.DEAD_LETTERS: (REPLAYING,),
+}
+"""Topics that are history (announcements, curves, dead letters that were never replayed), and their reading
+groups.
+"""
+TAKEN = {Topic.READINGS: worker.GROUP, Topic.LATENCY: latency_ingest.GROUP}
+"""Topics with a group that must take every record, even if the group has not read yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedCounts:
+    """The numbers of dropped rows (store) and records (log)."""
+
+    rows: int
+    records: int
+
+
+class _Sent(msgspec.Struct):
+    """The time at which an envelope was sent, or a drain's sample taken; other fields of the record are ignored."""
+
+    sent_at: datetime | None = None
+    at: datetime | None = None
+
+
+def drop_expired_data(
+    log: Log, store: Store | None, kept: RetentionTable, now: datetime, scorebook: Scorebook | None = None
+) -> DroppedCounts:
+    """Drop all that is older at `now` than `kept` allows. `store`: None if another process tidies it.
+
+    Raises what log and store raise; the next call continues.
+    """
+    history = now - timedelta(days=kept.history_days)
+    rows = _prune_store(store, kept, now) if store is not None else 0
+    if scorebook is not None:
+        rows += scorebook.prune((history.astimezone(UTC).date() - EPOCH).days)
+    records = 0
+    for topic in Topic if log.trims else ():
+        if topic in TAKEN:
+            log.read(topic, TAKEN[topic], 0)  # registers the group: an unknown one would keep nothing
+        back = LOOKING_BACK.get(topic)
+        before = history if back else now - timedelta(days=kept.log_days)
+        records += _trim_topic(log, topic, (GROUP, *(back or ())), before, now)
+    return DroppedCounts(rows, records)
+
+
+def _prune_store(store: Store, kept: RetentionTable, now: datetime) -> int:
+    """Drop rows of the store and thin the rest; return the number of removed rows."""
+    latency = now - timedelta(days=kept.latency_days)
+    return (
+        store.prune(
+            history=now - timedelta(days=kept.history_days),
+            latency=latency,
+            journal=(AUDIT, now - timedelta(days=kept.audit_days)),
+        )
+        + store.thin_to_daily_values((now - HOURLY).astimezone(UTC).date())
+        + store.merge_old_latencies(now - BY_WINDOW)
+    )
+
+
+def _trim_topic(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime, now: datetime) -> int:
+    gone = 0
+    while records := log.read(topic, GROUP, BATCH):
+        last = _last_older(records, before, now)
+        if last is None:
+            break
+        for group in groups:
+            log.commit(topic, group, [last])
+        gone += log.trim(topic, last.offset + 1)
+    # A slow reader may have taken old records since the last time. The records that this group has not
+    # committed stay in any case.
+    return gone + log.trim(topic, BEYOND_ALL)
+
+
+def _last_older(records: tuple[Delivered, ...], before: datetime, now: datetime) -> Delivered | None:
+    """Return the last of the leading records that were sent before `before`.
+
+    A record without a time, or with a time in the future (a clock was set back since), is dropped with its
+    neighbours. A whole batch of such records is dropped at once, so that it does not block all that follow.
+    """
+    last = None
+    for record in records:
+        sent = _read_sent_time(record)
+        if sent is None or sent > now:
+            continue
+        if sent >= before:
+            return last
+        last = record
+    return records[-1] if last is None and len(records) == BATCH else last
+
+
+def _read_sent_time(record: Delivered) -> datetime | None:
+    try:
+        told = msgspec.json.decode(record.value, type=_Sent)
+    except msgspec.DecodeError:
+        return None
+    sent = told.sent_at or told.at
+    return sent if sent is not None and sent.tzinfo is not None else None

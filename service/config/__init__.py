@@ -1,0 +1,1 @@
+"""The settings: one table for each section of the settings file, and the state directory."""

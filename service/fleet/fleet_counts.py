@@ -1,0 +1,70 @@
+"""Counts of disks: all, those read in time, and those expected to fail.
+
+Only present disks count: those under the cluster's OSDs, or, before any view of the cluster, those that were read
+lately. A swapped disk stays in the store and in the list of devices, but not in the sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from predrain.data.ids import DeviceId
+from predrain.data.outlook import Outlook, Status
+from predrain.service.fleet.fleet import FleetSnapshot
+
+UNHEARD = timedelta(days=7)
+"""The time for which an unread disk counts as present if there is no cluster view (at least four times
+`stale_after`). The time is long enough that a host's silence over a weekend still shows as unread disks.
+"""
+BACKGROUND = frozenset({"base-rate", "as-sata"})
+"""Codes of reasons that describe the basis of a chance and not the disk itself (models.forecast.explanations)."""
+WITHOUT_SYMPTOM = BACKGROUND | {"model-lately", "no-symptom", "not-reported"}
+"""Codes of reasons that name no symptom (models.forecast.explanations)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTally:
+    """Sums over the present disks."""
+
+    total: int
+    fresh: int
+    """The present disks whose newest reading is not stale."""
+    statuses: Mapping[Status, int]
+    expected_30d: float | None
+    """Failures expected within 30 days; None if no disk has a probability."""
+    expected_silent_30d: float | None
+    """The part of `expected_30d` of disks that show no symptom now."""
+
+
+def count_fleet_disks(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> FleetTally:
+    """Count the disks of `sight` at `now`. A reading is stale once it is older than `stale_after`."""
+    there, nameless = _find_present_disks(sight, now - max(UNHEARD, 4 * stale_after))
+    readings = [reading for device, reading in sight.readings.items() if device in there]
+    outlooks = [
+        outlook for device, outlook in sight.outlooks.items() if device in there and sight.is_living(device)
+    ]
+    judged = [(outlook, outlook.p_fail_30d) for outlook in outlooks if outlook.p_fail_30d is not None]
+    return FleetTally(
+        total=len(there) + nameless,
+        fresh=sum(now - reading.taken_at <= stale_after for reading in readings),
+        statuses=Counter(outlook.severity for outlook in outlooks),
+        expected_30d=sum(p for _, p in judged) if judged else None,
+        expected_silent_30d=sum(p for outlook, p in judged if has_no_symptom(outlook)) if judged else None,
+    )
+
+
+def has_no_symptom(outlook: Outlook) -> bool:
+    """Return whether no reason of the outlook names a symptom of the disk."""
+    return all(reason.code in WITHOUT_SYMPTOM for reason in outlook.reasons)
+
+
+def _find_present_disks(sight: FleetSnapshot, heard_since: datetime) -> tuple[frozenset[DeviceId], int]:
+    """Return the present disks, and the number of further OSDs whose disk the cluster does not name."""
+    if sight.view is None:
+        heard = (device for device, reading in sight.readings.items() if reading.taken_at >= heard_since)
+        return frozenset(heard), 0
+    devices = [osd.device for osd in sight.view.osds.values()]
+    return frozenset(device for device in devices if device is not None), devices.count(None)

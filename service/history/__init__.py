@@ -1,1 +1,0 @@
-"""What happened: every change that the service knows of, as one list of typed events."""

@@ -1,0 +1,1 @@
+"""The HTTP server: sockets, connections and TLS around the REST application."""

@@ -1,0 +1,36 @@
+"""The base of every table of the settings that opens a notification channel: `Settings` finds a channel by its
+type.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from predrain.service.notifications.channel import CheckableChannel
+
+MinSeverity = Literal["notice", "urgent"]
+
+
+class ChannelTable(BaseModel, ABC):
+    """Settings of one notification channel.
+
+    A field of `Settings` with a subclass is all that a channel needs: notifications are sent to it, `predrain
+    doctor` checks it, and `predrain config show` shows its settings.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @abstractmethod
+    def open_channel(
+        self, cluster: str, address: str, now: Callable[[], datetime]
+    ) -> CheckableChannel | None:
+        """Open the channel; None if it is not set. cluster: its name; address: of the page, for links.
+
+        Raises a Refusal for a file that the settings name and that cannot be used.
+        """

@@ -1,0 +1,1 @@
+"""The processes of predrain: service, worker, controller and collector, and how each starts."""

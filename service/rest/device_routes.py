@@ -1,0 +1,413 @@
+"""`devices`: every disk that was ever read, with its readings, its forecast and its outcome."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId, OsdId
+from predrain.data.latency_windows import LatencySummary
+from predrain.data.life_cycle import DiskLife, LifeState
+from predrain.data.outcome import DriveFate, Outcome
+from predrain.data.outlook import Status
+from predrain.data.outside_text import REASON
+from predrain.data.reading import Counters, Logs, OsdDevice, Protocol, Reading, Role, Smart
+from predrain.service.app.application import Application
+from predrain.service.fleet.fleet import FleetSnapshot
+from predrain.service.rest import http_caching
+from predrain.service.rest.authentication import Actor, Reader
+from predrain.service.rest.dependencies import TheApplication, create_singleton_dependency, in_turn
+from predrain.service.rest.idempotency import Once
+from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
+from predrain.service.rest.outlook_routes import Cursor, Limit
+from predrain.service.rest.problem_answers import HttpProblem, declare_problem_responses
+from predrain.service.rest.shared_bodies import (
+    LifeChangeBody,
+    OutlookBody,
+    PointBody,
+    ResponseBody,
+    UnreadableBody,
+    clean_field,
+    curve_body,
+    life_change_body,
+    outlook_body,
+    smart_of,
+    unreadable_body,
+)
+
+router = APIRouter(tags=["devices"])
+SHOWN = 100
+"""The most changes in the life of a disk in one answer."""
+Id = Annotated[
+    str,
+    Path(max_length=520, description="Ceph's device id; ` on HOST` follows where two hosts name one disk."),
+]
+"""A device id in a path. It may contain a slash, because Ceph leaves the serial number of a SAS drive as it is."""
+
+
+class DeviceBody(ResponseBody):
+    """A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read.
+
+    `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
+    """
+
+    device: str
+    host: str | None
+    osds: list[OsdId]
+    model: str | None
+    serial: str | None
+    protocol: Protocol | None
+    capacity_bytes: int | None
+    state: LifeState
+    severity: Status | None
+    status: Status
+    taken_at: datetime | None
+
+
+class DevicePage(ResponseBody):
+    """A page of devices in order of their ids."""
+
+    items: list[DeviceBody]
+    next: str | None
+
+
+class IdentityBody(ResponseBody):
+    """The identity that the drive reports."""
+
+    vendor: str | None
+    model: str | None
+    family: str | None
+    serial: str | None
+    wwn: str | None
+    firmware: str | None
+    capacity_bytes: int | None
+    rotation_rpm: int | None
+
+
+class DeviceDrainBody(ResponseBody):
+    """A drain that this device had."""
+
+    id: str
+    state: DrainState
+    created_at: datetime
+
+
+class OutcomeBody(ResponseBody):
+    """A statement about the device's end."""
+
+    at: datetime
+    fate: DriveFate
+    source: str
+    note: str
+
+
+class OsdDeviceBody(ResponseBody):
+    """An OSD that lies on the disk, and what it keeps there."""
+
+    osd: OsdId
+    role: Role
+    cluster: str | None
+    """The fsid of the OSD's cluster; null where the disk's host does not report it."""
+
+
+def _osd_device_body(one: OsdDevice) -> OsdDeviceBody:
+    return OsdDeviceBody(osd=one.osd, role=one.role, cluster=one.cluster)
+
+
+class WholeDeviceBody(DeviceBody):
+    """One disk with everything known of it. `osd_devices`: as its host reported with the newest reading. `life`: its
+    state now; `life_changes`: those on record, newest first. `outlook`: null for a disk that failed or is retired."""
+
+    osd_devices: list[OsdDeviceBody]
+    identity: IdentityBody | None
+    power_on_hours: int | None
+    passed: bool | None
+    unreadable: UnreadableBody | None
+    life: LifeChangeBody
+    life_changes: list[LifeChangeBody]
+    outlook: OutlookBody | None
+    drains: list[DeviceDrainBody]
+    outcomes: list[OutcomeBody]
+    family_survival: list[PointBody] | None
+
+
+class OutcomeRequest(BaseModel):
+    """A person's statement about the device's end."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fate: DriveFate
+    note: Annotated[str, Field(max_length=REASON.limit), clean_field(REASON)] = ""
+
+
+class SeriesBody(ResponseBody):
+    """A counter or probability over time: (milliseconds since 1970, value)."""
+
+    name: str
+    unit: str | None
+    points: list[tuple[int, float | None]]
+
+
+class HistoryBody(ResponseBody):
+    """The series that the device ever reported, those that changed first; null is a reading without that value."""
+
+    device: str
+    from_: datetime = Field(serialization_alias="from")
+    to: datetime
+    series: list[SeriesBody]
+
+
+def _create_device_list(application: Application) -> IncrementalList[str]:
+    return IncrementalList(
+        application, _find_changed_devices, lambda *made_of: DeviceBody(**_build_device_fields(*made_of)), str
+    )
+
+
+@router.get("/devices", response_model=DevicePage, responses=http_caching.declare_polled_responses(401, 422))
+async def list_devices(
+    request: Request,
+    listing: Annotated[
+        IncrementalList[str], Depends(create_singleton_dependency("devices", _create_device_list))
+    ],
+    _: Reader,
+    limit: Limit = 1000,
+    cursor: Cursor = None,
+) -> Response:
+    """List every device that was read, that the cluster names, or that is on record."""
+    return await in_turn(
+        request,
+        "devices",
+        lambda: listing.find_ready_page(limit, cursor),
+        lambda: listing.build_page(limit, cursor),
+    )
+
+
+@router.get(
+    "/devices/{id:path}/history",
+    response_model=HistoryBody,
+    responses=http_caching.declare_polled_responses(401, 404, 422),
+)
+def get_device_history(
+    request: Request,
+    application: TheApplication,
+    _: Reader,
+    id: Id,  # noqa: A002
+    days: Annotated[int, Query(ge=1, le=3650)] = 60,
+) -> Response:
+    """List a device's counters and forecasts over the last `days`."""
+    sight, name, now = application.get_snapshot(), DeviceId(id), application.clock.now()
+    osds = known_device(sight, name)
+    since = now - timedelta(days=days)
+    readings, outlooks = application.store.readings(name, since), application.store.outlooks(name, since)
+    series = [
+        SeriesBody(
+            name="p_fail_30d",
+            unit="probability",
+            points=[(_to_epoch_milliseconds(o.as_of), o.p_fail_30d) for o in outlooks],
+        )
+    ]
+    series += _moved_first([_build_counter_series(readings, name, unit) for name, unit in SERIES])
+    if len(osds) == 1:  # the latency of a disk under many OSDs cannot be attributed to one of them
+        waits = compute_client_latency_series(
+            application.store.read_latency_summaries(osds[0], since), since, now
+        )
+        series += [SeriesBody(name=kind, unit="ms", points=points) for kind, points in waits.items()]
+    told = [one for one in series if any(value is not None for _, value in one.points)]
+    return http_caching.build_etag_response(
+        request, HistoryBody(device=name, from_=since, to=now, series=told)
+    )
+
+
+@router.get(
+    "/devices/{id:path}",
+    response_model=WholeDeviceBody,
+    responses=http_caching.declare_polled_responses(401, 404),
+)
+def get_device(request: Request, application: TheApplication, _: Reader, id: Id) -> Response:  # noqa: A002
+    """One device."""
+    sight, name = application.get_snapshot(), DeviceId(id)
+    osds = known_device(sight, name)
+    reading, life = sight.readings.get(name), sight.lives[name]
+    outlook = sight.outlooks.get(name) if life.is_living else None
+    smart, family = smart_of(reading), application.family_survival(name) if life.is_living else None
+    body = WholeDeviceBody(
+        **_build_device_fields(*_collect_row_inputs(sight, name, osds)),
+        osd_devices=[_osd_device_body(one) for one in reading.osd_devices] if reading else [],
+        identity=_build_identity_body(smart) if smart else None,
+        power_on_hours=smart.power_on_hours if smart else None,
+        passed=smart.passed if smart else None,
+        unreadable=unreadable_body(reading),
+        life=life_change_body(life.change),
+        life_changes=[
+            life_change_body(one) for one in application.store.read_life_changes(limit=SHOWN, device=name)
+        ],
+        outlook=outlook_body(outlook, curve=True) if outlook else None,
+        drains=[
+            DeviceDrainBody(id=drain.id, state=drain.state, created_at=drain.created_at)
+            for drain in sight.drains
+            if drain.device == name
+        ],
+        family_survival=curve_body(family) if family is not None else None,
+        outcomes=[
+            OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
+            for one in application.store.outcomes()
+            if one.device == name
+        ],
+    )
+    return http_caching.build_etag_response(request, body)
+
+
+@router.post(
+    "/devices/{id:path}/outcome",
+    status_code=201,
+    response_model=OutcomeBody,
+    responses=declare_problem_responses(401, 403, 404, 409, 422),
+)
+def record_device_outcome(
+    application: TheApplication,
+    caller: Actor,
+    once: Once,
+    id: Id,  # noqa: A002
+    said: OutcomeRequest,
+) -> Response:
+    """State what became of a device; the last statement counts."""
+    name = DeviceId(id)
+    known_device(application.get_snapshot(), name)
+    one = Outcome(name, application.clock.now(), said.fate, caller.name, said.note)
+
+    def conclude() -> OutcomeBody:
+        application.record_outcome(one)
+        return OutcomeBody(at=one.at, fate=one.fate, source=one.source, note=one.note)
+
+    return once.respond_once(conclude, 201)
+
+
+UNITS = {"percentage_used": "%", "available_spare_pct": "%", "bytes_written": "bytes", "bytes_read": "bytes"}
+SERIES: tuple[tuple[str, str], ...] = (
+    *((field.name, UNITS.get(field.name, "count")) for kind in (Counters, Logs) for field in fields(kind)),
+    ("temperature_c", "C"),
+    ("power_on_hours", "hours"),
+)
+
+
+def _build_counter_series(readings: tuple[Reading, ...], name: str, unit: str) -> SeriesBody:
+    points: list[tuple[int, float | None]] = []
+    for reading in readings:
+        smart = smart_of(reading)
+        holders = (smart, smart.counters, smart.logs) if smart else ()
+        value = next((getattr(one, name) for one in holders if hasattr(one, name)), None)
+        points.append((_to_epoch_milliseconds(reading.taken_at), value))
+    return SeriesBody(name=name, unit=unit, points=points)
+
+
+def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
+    """Return the counters that changed first. Bytes and hours always change, so they do not count as changed."""
+
+    def rank(one: SeriesBody) -> bool:
+        values = {value for _, value in one.points if value is not None}
+        return one.unit not in ("count", "%") or len(values) < 2
+
+    return sorted(series, key=rank)
+
+
+def known_device(sight: FleetSnapshot, name: DeviceId) -> tuple[OsdId, ...]:
+    """Return the OSDs on a device. Raises HttpProblem if nothing of the device is on record."""
+    osds = sight.osds_of().get(name, ())
+    if name not in sight.lives:
+        raise HttpProblem(404, f"No device {name} was ever read here.", listed_at="/api/v1/devices")
+    return osds
+
+
+def _find_changed_devices(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[str, MadeOf | None]:
+    osds = sight.osds_of()
+    if before is None or before.view is not sight.view:
+        touched = (
+            sight.readings.keys()
+            | sight.lives.keys()
+            | osds.keys()
+            | (before.osds_of().keys() if before else set())
+        )
+    else:
+        touched = find_differing_keys(sight.readings, before.readings) | find_differing_keys(
+            sight.lives, before.lives
+        )
+    return {
+        name: _collect_row_inputs(sight, name, osds.get(name, ())) if name in sight.lives else None
+        for name in touched
+    }
+
+
+def _collect_row_inputs(
+    sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]
+) -> tuple[DeviceId, Reading | None, DiskLife, tuple[OsdId, ...], str | None, str | None]:
+    """Return the arguments of `_build_device_fields`, with host and model as the cluster names them."""
+    seat = sight.view.osds[osds[0]] if sight.view and osds else None
+    host, model = (seat.host, seat.model) if seat else (None, None)
+    return name, sight.readings.get(name), sight.lives[name], osds, host, model
+
+
+def _build_device_fields(
+    name: DeviceId,
+    reading: Reading | None,
+    life: DiskLife,
+    osds: tuple[OsdId, ...],
+    host: str | None,
+    model: str | None,
+) -> dict[str, Any]:
+    smart = smart_of(reading)
+    identity = smart.identity if smart else None
+    return {
+        "device": name,
+        "host": reading.host if reading else host or life.change.host,
+        "osds": list(osds),
+        "model": (identity.model if identity else None) or model,
+        "serial": identity.serial if identity else None,
+        "protocol": smart.protocol if smart else None,
+        "capacity_bytes": identity.capacity_bytes if identity else None,
+        "state": life.state,
+        "severity": life.severity,
+        "status": life.severity or Status.UNKNOWN,
+        "taken_at": reading.taken_at if reading else None,
+    }
+
+
+def _build_identity_body(smart: Smart) -> IdentityBody:
+    return IdentityBody(**{name: getattr(smart.identity, name) for name in IdentityBody.model_fields})
+
+
+def _to_epoch_milliseconds(at: datetime) -> int:
+    return round(at.astimezone(UTC).timestamp() * 1000)
+
+
+POINTS = 480
+"""The most points of a series: a pixel or two each."""
+FELT = {"read_ms": "read_ms_p50", "write_ms": "write_ms_p50"}
+"""The series, and the field of each: the host's median over a window."""
+
+
+def compute_client_latency_series(
+    rows: Sequence[LatencySummary], since: datetime, until: datetime
+) -> dict[str, list[tuple[int, float | None]]]:
+    """Return by series the points (time in ms since 1970, latency in ms). Each point is the median of the windows in
+    its share of the time, or None if they had no such operation.
+    """
+    width = max(60.0, (until - since).total_seconds() / POINTS)
+    shares: dict[int, list[LatencySummary]] = defaultdict(list)
+    for row in rows:
+        shares[int((row.window_start - since).total_seconds() // width)].append(row)
+    series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in FELT}
+    for _, windows in sorted(shares.items()):
+        at = round(windows[0].window_start.astimezone(UTC).timestamp() * 1000)
+        for name, made_of in FELT.items():
+            known = [value for one in windows if (value := getattr(one, made_of)) is not None]
+            series[name].append((at, round(median(known), 3) if known else None))
+    return series

@@ -1,0 +1,1 @@
+"""Values between the log and the store: latencies, announcements, dead letters, imported history."""

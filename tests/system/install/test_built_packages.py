@@ -1,0 +1,65 @@
+"""The two packages as they are built from this checkout: each holds a command that runs, and what it needs alone.
+
+The tests of `test_packages.py` install them on machines, which takes long; these only build and unpack them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.system.install.conftest import Packages, build
+
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(600)]
+MB = 1_000_000
+LAB = ("pandas", "sklearn", "matplotlib", "dask", "distributed", "mlflow", "jax")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    if not shutil.which("dpkg-deb"):
+        why = "the packages are built with dpkg-deb of Debian"
+        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+    return build(tmp_path_factory.mktemp("built"))
+
+
+def unpack(package: Path, into: Path) -> Path:
+    """The site-packages of an unpacked package."""
+    subprocess.run(["dpkg-deb", "-x", package, into], check=True)
+    (site,) = into.glob("usr/lib/*/lib/python3.11/site-packages")
+    return site
+
+
+def run(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """The package's command under Debian's Python, which sees nothing but the package."""
+    program = f"import sys; sys.path.insert(0, {str(site)!r}); from predrain.service.cli import main; sys.exit(main())"
+    return subprocess.run(
+        ["/usr/bin/python3", "-I", "-S", "-c", program, *command], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_service_package_runs_and_leaves_the_laboratory_out(built: Packages, tmp_path: Path) -> None:
+    site = unpack(built.service, tmp_path)
+    assert run(site, "up", "--help").returncode == 0
+    assert [name for name in LAB if (site / name).exists()] == []
+    assert run(site, "train", "--help").returncode == 0
+    compared = run(site, "backtest", "none.parquet", "--out", str(tmp_path / "report"))
+    assert (compared.returncode, "Traceback" in compared.stderr) == (1, False), compared.stderr
+    assert built.service.stat().st_size < 200 * MB
+
+
+def test_the_collector_package_runs_and_names_the_other_package_for_the_service(
+    built: Packages, tmp_path: Path
+) -> None:
+    site = unpack(built.collector, tmp_path)
+    assert run(site, "collect", "--help").returncode == 0
+    assert not (site / "predrain" / "models").exists()
+    served = run(site, "up")
+    assert served.returncode == 1
+    assert "Traceback" not in served.stderr
+    assert "install" in served.stderr
+    assert built.collector.stat().st_size < 17 * MB
