@@ -95,6 +95,8 @@ PROSE := prose='$(PY) -m tests.prose.checker'
 PAGE_CHECK := page='cd $(PAGE) && $(NODE) npm run --silent check'
 PAGE_TESTS := page-tests='cd $(PAGE) && $(NODE) npm test --silent'
 LINT := $(FORMAT) $(LAYERS) $(PROSE) $(MYPY) $(PYRIGHT) $(PAGE_CHECK)
+# Benchmarks, chaos and other programs that no test runs name only what exists.
+PROGRAMS := programs='.venv/bin/basedpyright -p tests/pyrightconfig.json --level error'
 
 lint: .venv/.dev $(PAGE)/node_modules/.ready ## format, lint, prose, both type checkers, layers
 	@$(PARTS) $(LINT)
@@ -109,16 +111,18 @@ test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and prope
 	@if [ "$$(id -u)" = 0 ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
 	  else echo "skipped: one drain on a throw-away Ceph cluster, which needs root (sudo make test-ceph)"; fi
 	@$(PARTS) --last --minutes 15 tests='$(PYTEST) -m "not ceph and not machine and not long and (not system or core)"' \
-	  $(LINT) $(PAGE_TESTS) ceph='[ "$$(id -u)" != 0 ] || CEPH_UNDER_TEST=pacific .venv/bin/pytest -m "ceph and core" tests/system/ceph'
+	  $(LINT) $(PROGRAMS) $(PAGE_TESTS) ceph='[ "$$(id -u)" != 0 ] || CEPH_UNDER_TEST=pacific .venv/bin/pytest -m "ceph and core" tests/system/ceph'
 
 test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
 	@.ci/apt chromium libatomic1 curl debootstrap
 	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
-	@$(PARTS) tests='$(PYTEST) -m "not ceph and not machine"' $(LINT) $(PAGE_TESTS) \
-	  pacific='CEPH_UNDER_TEST=pacific nice -n 3 $(CEPH_TESTS) -n 3 -m ceph'  # waits for most of its time
-	@$(PARTS) --last --minutes 60 reef='CEPH_UNDER_TEST=reef $(CEPH_TESTS) -n 2 -m "ceph and release"' \
-	  tentacle='CEPH_UNDER_TEST=tentacle $(CEPH_TESTS) -n 2 -m "ceph and release"'
+	@$(PARTS) --last --minutes 60 tests='$(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
+	  ceph='$(call TEST_RELEASE,pacific,); pacific=$$?; $(call TEST_RELEASE,reef, and release); reef=$$?; \
+	  $(call TEST_RELEASE,tentacle, and release) && [ "$$pacific$$reef" = 00 ]'
+
+# The tests of one release wait for most of their time. A failure in one release does not keep the others from running.
+TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 
 test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 

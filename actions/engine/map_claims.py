@@ -16,6 +16,7 @@ from predrain.actions.core.claimed_settings import (
     ABSENT,
     collect_upmap_items,
     is_explained_by_drain,
+    is_ours,
     read_pairs,
     read_setting_value,
     write_pairs,
@@ -128,12 +129,15 @@ def fold_base_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain
     pair comes back when the drain is cancelled. If the pair could stand, another party removed it, and it
     comes back for none of the drains. This check runs at every poll, since a pair that the mon removed may
     become one that could stand again.
+
+    A list that no drain explains is another party's as a whole. It takes the place of what the drains found.
     """
     writers: dict[PgId, list[Drain]] = {}
     for drain in drains:
         for pg in collect_upmap_items(drain.ours):
             writers.setdefault(pg, []).append(drain)
     living = [drain for drain in drains if _follows_upmaps(drain, view)]
+    replaced = {pg for pg, claiming in writers.items() if pg in view.pgs and _is_replaced(pg, view, claiming)}
     gone = {drain.id: _find_gone_pairs(drain, view, writers) for drain in living}
     taken: dict[PgId, set[Pair]] = {}
     for drain in living:
@@ -149,9 +153,38 @@ def fold_base_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain
         )
     }
     return tuple(
-        _fold_drain(drain, view, gone[drain.id], taken, arrived) if drain.id in gone else drain
+        _fold_drain(_follow_lists(drain, view, replaced), view, gone[drain.id], taken, arrived)
+        if drain.id in gone
+        else drain
         for drain in drains
     )
+
+
+def _is_replaced(pg: PgId, view: ClusterView, claiming: Collection[Drain]) -> bool:
+    """Return whether another party has written a list that neither the drains nor the mon's removals explain."""
+    now = read_setting_value(view, UpmapItem(pg))
+    return bool(now) and not is_ours(claiming, UpmapItem(pg), now)
+
+
+def _follow_lists(drain: Drain, view: ClusterView, replaced: Collection[PgId]) -> Drain:
+    """Return the drain with its claims to lists that are no longer its own, as another party's or as found.
+
+    replaced: PGs whose list another party wrote; that list is what the drain found from now on. Where the list of
+    a drain had arrived and the map shows again what the drain found, the mon or another party took it off: the
+    same pairs, should they come again, are not the drain's. The claim itself stays, since it says which PGs the
+    drain moves.
+    """
+    saved, ours = dict(drain.saved), dict(drain.ours)
+    for pg, pairs in collect_upmap_items(drain.ours).items():
+        key = UpmapItem(pg)
+        if pg in replaced:
+            saved[key] = ours[key] = read_setting_value(view, key)
+            ours.pop(ValueBefore(key), None)
+        elif pairs and pg in view.pgs and ValueBefore(key) not in ours:
+            found = drain.saved.get(key, "")
+            if set(read_pairs(found)) == set(view.upmap_items.get(pg, ())):
+                ours[key] = found
+    return drain if (saved, ours) == (drain.saved, drain.ours) else replace(drain, saved=saved, ours=ours)
 
 
 def _follows_upmaps(drain: Drain, view: ClusterView) -> bool:

@@ -20,8 +20,8 @@ from predrain.actions.guards import AUTOMATIC
 from predrain.actions.mechanics.drain_steps import (
     find_osd_to_empty,
     find_osd_to_fill,
-    give_back_upmaps,
-    has_upmaps_to_give_back,
+    give_back_settings,
+    has_settings_to_give_back,
     has_weight_or_upmaps_left,
     next_emptying_batch,
     next_filling_batch,
@@ -132,7 +132,7 @@ _REPLACE = Strategy(
     explain_withdrawal=explain_withdrawal,
     draw_plan=plan_emptying,
     list_planned_pgs=list_moved_pgs,
-    movement=Movement(find_osd_to_empty, next_emptying_batch, has_upmaps_to_give_back, give_back_upmaps),
+    movement=Movement(find_osd_to_empty, next_emptying_batch, has_settings_to_give_back, give_back_settings),
 )
 STRATEGIES: Final[Mapping[Intent, Strategy]] = {
     Intent.REPLACE: _REPLACE,

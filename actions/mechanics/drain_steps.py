@@ -11,6 +11,11 @@ from collections.abc import Sequence
 
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.capacity import list_remaining_moves
+from predrain.actions.core.claimed_settings import (
+    is_explained_by_drain,
+    is_same_setting_value,
+    read_setting_value,
+)
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.in_flight import Allowance, in_flight, list_weight_affected_pgs
 from predrain.actions.core.pacing import Pace
@@ -24,6 +29,7 @@ from predrain.actions.placement.failure_domains import apply_upmap_pairs, find_f
 from predrain.actions.placement.what_if import compute_up_sets
 from predrain.data.drain import Drain, Mechanic, Move, Plan
 from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import OsdCrushWeight
 
 
 def find_osd_to_empty(view: ClusterView, drain: Drain, context: Context) -> OsdId | None:
@@ -76,23 +82,45 @@ def next_emptying_batch(
     return override_reweight.finish_walk_override(view, osd, allowance)
 
 
-def has_upmaps_to_give_back(
+def has_settings_to_give_back(
     view: ClusterView, drain: Drain, _policy: Policy, context: Context, allowance: Allowance
 ) -> bool:
-    """Return whether an emptied disk has unwanted upmap items whose PGs fit elsewhere."""
-    return bool(find_stray_upmaps(view, drain, context, allowance.room))
+    """Return whether an emptied disk has a CRUSH weight that no longer serves, or unwanted upmap items whose PGs
+    fit elsewhere.
+    """
+    lowered = _find_lowered_weight(view, drain) is not None
+    return lowered or bool(find_stray_upmaps(view, drain, context, allowance.room))
 
 
-def give_back_upmaps(
+def give_back_settings(
     view: ClusterView, drain: Drain, now: Pace, flying: int, context: Context, allowance: Allowance
 ) -> CommandBatch:
-    """Return a batch that removes the unwanted upmap items of an emptied disk."""
+    """Return the next step that gives back the CRUSH weight of an emptied disk, then its unwanted upmap items."""
     if now.is_on_hold:
         return CommandBatch(waits_for="clients wait longer than an hour before")
-    strays = release_strays(
-        view, drain, context, allowance, allowance.count_possible_starts(now.budget, flying)
-    )
+    starts = allowance.count_possible_starts(now.budget, flying)
+    if (key := _find_lowered_weight(view, drain)) is not None:
+        goal = float(drain.saved[key])
+        batch = crush_weight_ladder.next_rung(view, key.osd, goal, allowance, starts, idle=not flying)
+        there = f"the OSDs beside osd.{key.osd} have no room for what its CRUSH weight {goal:.4f} brings"
+        return CommandBatch(full=there) if batch.outdated else batch
+    strays = release_strays(view, drain, context, allowance, starts)
     return strays or CommandBatch(waits_for="what is on its way must arrive")
+
+
+def _find_lowered_weight(view: ClusterView, drain: Drain) -> OsdCrushWeight | None:
+    """Return the CRUSH weight that the drain lowered before it went on to empty the OSD by its override.
+
+    A plan is drawn anew when a host fails or comes back, and then may use the other mechanic.
+    """
+    for id_ in drain.osds:
+        key, osd = OsdCrushWeight(id_), view.osds.get(id_)
+        if osd is None or osd.reweight != 0.0 or osd.crush_weight == 0.0 or key not in drain.ours:
+            continue
+        now = read_setting_value(view, key)
+        if not is_same_setting_value(key, now, drain.saved[key]) and is_explained_by_drain(drain, key, now):
+            return key
+    return None
 
 
 def has_weight_or_upmaps_left(

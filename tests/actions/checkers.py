@@ -143,14 +143,16 @@ class Watched:
                 self._judge_places(command, changed)
 
     def _judge_places(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
-        """No `up` is worse than it was, and no more is on its way than the policy allows."""
+        """No `up` is worse than it was, and no further PG is sent on its way beyond what the policy allows."""
         for id_, up in changed.items():
             pg = self.cluster.life.truth[id_]
             now = pg.up
             if self._spread(pg.pool, now) < self._spread(pg.pool, up):
                 raise UnsafeStep(f"{command}: PG {id_} up {up} became {now}, which survives fewer losses")
+        # A PG that was sent before, by a step that a kill cut short, may change its primary while it is on its way.
+        sent = self._sent
         self._count_sent(changed)
-        if self._sent & changed.keys() and len(self._sent) > self.policy.in_flight_max:
+        if self._sent - sent and len(self._sent) > self.policy.in_flight_max:
             raise UnsafeStep(
                 f"{command}: {len(self._sent)} PGs on their way by us, limit {self.policy.in_flight_max}"
             )

@@ -8,12 +8,18 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tests.bench.figure import Figure, MissingInput, Work
 from tests.bench.plain import difference, plain_features
 from tests.conftest import data_folder
+
+if TYPE_CHECKING:
+    from predrain.data.history import History
+    from predrain.data.ids import DeviceId
+    from predrain.data.reading import Reading
 
 DAILY = "st4000dm000_2018h1_daily.parquet"
 SHIPPED = (DAILY, "fleet_2013_2016q1_changes.parquet", "fleet_2013_2016q1_drives.parquet")
@@ -175,12 +181,11 @@ def one_reading() -> Work:
     return work
 
 
-def _reading(device: object, history: object, row: int) -> object:
-    from predrain.data.history import EPOCH, History
-    from predrain.data.ids import DeviceId, HostName
+def _reading(device: DeviceId, history: History, row: int) -> Reading:
+    from predrain.data.history import EPOCH
+    from predrain.data.ids import HostName
     from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 
-    assert isinstance(history, History)
     raw = {n: int(values[row]) for n, values in history.raw.items() if np.isfinite(values[row])}
     at = datetime.combine(EPOCH + timedelta(days=int(history.day[row])), datetime.min.time(), UTC)
     smart = Smart(
@@ -192,7 +197,7 @@ def _reading(device: object, history: object, row: int) -> object:
         power_on_hours=raw.get(9),
         temperature_c=raw.get(194),
     )
-    return Reading(DeviceId(str(device)), HostName("bench"), at, at, smart)
+    return Reading(device, HostName("bench"), at, at, smart)
 
 
 def latest_day() -> Work:

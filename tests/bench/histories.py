@@ -156,7 +156,8 @@ def _past() -> Iterator[Crew]:
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(
                     "INSERT INTO readings SELECT device, taken_at - 3600000000 * hour, document "
-                    f"FROM readings, generate_series(1, {PAST - 1}) AS hour"
+                    "FROM readings, generate_series(1, %s) AS hour",
+                    (PAST - 1,),
                 )
                 connection.execute("VACUUM ANALYZE readings")
             yield crew

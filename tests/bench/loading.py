@@ -156,11 +156,11 @@ class Held:
 def loaded(seconds: float) -> Work:
     """All at once, for so long."""
     with serving() as service:
-        hosts = Hosts(service.external_url, service.token)
+        hosts = Hosts(service.address, service.token)
         hosts.once(service)
         held, spawn = Held(service), multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
-        readers = spawn.Process(target=_read, args=(service.external_url, seconds, theirs), daemon=True)
+        readers = spawn.Process(target=_read, args=(service.address, seconds, theirs), daemon=True)
         readers.start()
         theirs.close()
         ours.recv()
@@ -192,7 +192,7 @@ def loaded(seconds: float) -> Work:
 def alone() -> Work:
     """The same question to a service that has nothing else to do."""
     with serving() as service:
-        Hosts(service.external_url, service.token).once(service)
+        Hosts(service.address, service.token).once(service)
         waits = _asked(service, time.monotonic() + 10)
     return Work(1, quantile(waits, 0.99), note=f"devices p50 {_ms(waits, 0.5)}, p99 {_ms(waits, 0.99)}")
 
@@ -200,7 +200,7 @@ def alone() -> Work:
 def _asked(service: Service, end: float) -> list[float]:
     """Seconds of each answer to `GET devices`, ten a second until `end`."""
     waits = []
-    with closing(http.client.HTTPConnection(service.external_url, timeout=120)) as connection:
+    with closing(http.client.HTTPConnection(service.address, timeout=120)) as connection:
         while (began := time.monotonic()) < end:
             service.ask(connection, "/api/v1/devices")
             waits.append(time.monotonic() - began)

@@ -165,7 +165,7 @@ def listed() -> Work:
         taken = []
         for turn in range(TURNS):
             stored = _unreadable(service, turn)
-            connection = http.client.HTTPConnection(service.external_url, timeout=60)
+            connection = http.client.HTTPConnection(service.address, timeout=60)
             while (
                 json.loads(gzip.decompress(service.ask(connection, "/api/v1/osds")))["items"][turn][
                     "unreadable"
@@ -203,7 +203,7 @@ def idle() -> Work:
 def polled() -> Work:
     """A page that asks for all OSDs every ten seconds."""
     with _told(6_000) as (service, _):
-        connection = http.client.HTTPConnection(service.external_url, timeout=60)
+        connection = http.client.HTTPConnection(service.address, timeout=60)
         size = len(service.ask(connection, "/api/v1/osds"))
     return Work(size / 1000 * IDLE_SECONDS / 10, IDLE_SECONDS, note=f"{size / 10:,.0f} bytes/s")
 
@@ -227,7 +227,7 @@ def _unreadable(service: Service, number: int) -> float:
 def _told(devices: int) -> Iterator[tuple[Service, Hosts]]:
     """A service that has judged every disk once."""
     with serving(devices) as service:
-        hosts = Hosts(service.external_url, service.token, devices)
+        hosts = Hosts(service.address, service.token, devices)
         hosts.once(service)
         yield service, hosts
 

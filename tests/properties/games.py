@@ -17,7 +17,12 @@ from predrain.actions.cluster.cluster_port import (
     SetUpmap,
 )
 from predrain.actions.controller.request_execution import ConcurrentDrainChange
-from predrain.actions.core.claimed_settings import collect_upmap_items, read_setting_value
+from predrain.actions.core.claimed_settings import (
+    collect_upmap_items,
+    is_same_setting_value,
+    read_setting_value,
+    value_of,
+)
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.state_machine import ENDED, NotInTable
 from predrain.actions.placement.failure_domains import find_failure_domains
@@ -34,6 +39,7 @@ from tests.properties.described_map import describe_map
 
 QUICK = Physics(latency_per_stream=0.01)
 _TURNS = 20
+_MOST_LOST_ANSWERS = 3 * _TURNS
 _PATIENT_TICKS = 200
 _LAST_TICKS = 1500
 """Ticks after which a drain that has not ended is stuck."""
@@ -203,7 +209,16 @@ class Adversary:
             osd for osd in region.list_substitutes(pg.up, source) if view.osds[OsdId(osd)].reweight == 1.0
         )
         if targets and not any(source in pair for pair in standing):
-            self._do_on_both(SetUpmap(pg.id, (*standing, (source, self.random.choice(targets)))))
+            command = SetUpmap(pg.id, (*standing, (source, self.random.choice(targets))))
+            if not self._looks_like_ours(key, command):
+                self._do_on_both(command)
+
+    def _looks_like_ours(self, key: UpmapItem, command: Command) -> bool:
+        """Whether a drain sent this very list and has not seen it arrive."""
+        return any(
+            ValueBefore(key) in drain.ours and is_same_setting_value(key, drain.ours[key], value_of(command))
+            for drain in self.run.store.drains()
+        )
 
     def _unpin(self) -> None:
         """Another person takes an upmap off, one that no drain of ours has changed and that stood at the last look.
@@ -232,10 +247,12 @@ class Adversary:
             self._do_on_both(Reweight(self.random.choice(free), self.random.choice([0.8, 0.9, 1.0])))
 
     def _do_on_both(self, command: Command) -> None:
-        for _ in range(8):
+        for _ in range(_MOST_LOST_ANSWERS + 1):  # the person asks again until an answer comes
             with suppress(ClusterUnreachable):
                 self.run.cluster.apply(command)
                 break
+        else:
+            raise AssertionError(f"{command}: no answer")
         self.shadow.apply(command)
 
     # ---- the end
