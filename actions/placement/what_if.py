@@ -38,11 +38,12 @@ def compute_up_sets(
     pinned: bool = True,
     weights: Mapping[OsdId, float] | None = None,
     crush: CrushMap | None = None,
+    all_up: bool = False,
 ) -> dict[PgId, tuple[int, ...]]:
     """Compute `up` of `only` (None: of every PG) on the view's map with the OSDs `out` at override 0.
 
     `weights`: other overrides. `crush`: another tree. `pinned=False`: CRUSH's raw choice, before upmap items,
-    primary affinity and down OSDs. Raises CannotPlace.
+    primary affinity and down OSDs. `all_up`: as if every OSD that is down were up. Raises CannotPlace.
     """
     if only is not None and not only:
         return {}
@@ -52,7 +53,7 @@ def compute_up_sets(
     tree = crush if crush is not None else view.crush
     if not pinned:
         return place_pgs(tree, view.pools, reweights, {}, frozenset(), only)
-    down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
+    down = frozenset(osd.id for osd in view.osds.values() if not osd.up and not all_up)
     affinities = {osd.id: osd.primary_affinity for osd in view.osds.values() if osd.primary_affinity < 1.0}
     return place_pgs(tree, view.pools, reweights, view.upmap_items, down, only, affinities)
 

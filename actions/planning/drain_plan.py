@@ -6,13 +6,21 @@ suspect's PGs change. If a target would pass its limit, a less full legal one ta
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
 from predrain.actions.core.capacity import OsdCapacity, compute_osd_capacity, promised_by_others
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pg_survey import has_all_members
 from predrain.actions.core.priority import by_risk
 from predrain.actions.core.situation import Context
-from predrain.actions.placement.what_if import compute_up_sets, has_weight_sets, stirred_by, why_no_upmap
+from predrain.actions.placement.what_if import (
+    Placement,
+    compute_up_sets,
+    has_weight_sets,
+    stirred_by,
+    why_no_upmap,
+)
 from predrain.actions.planning.pg_routes import find_pg_routes, moves_between
 from predrain.actions.planning.placement_agreement import find_placement_mismatch
 from predrain.actions.planning.plan_figures import PlanDraft, build_plan_from_draft, build_unplaceable_plan
@@ -43,15 +51,46 @@ def plan_emptying(view: ClusterView, drain: Drain, policy: Policy, context: Cont
     space = compute_osd_capacity(context.survey, policy, promised_by_others(context, view, drain))
     if unlike := find_placement_mismatch(view, ordered, context.survey, drain.osds):
         return build_unplaceable_plan(view, drain, unlike)
+    short = _list_pgs_short_of_down_osds(view, ordered)
+    unplanned = {pg.id for pg in short}
+    ordered = [pg for pg in ordered if pg.id not in unplanned]
     final = compute_up_sets(view, out, [pg.id for pg in ordered])
-    homeless = [pg.id for pg in ordered if not has_all_members(final[pg.id], view.pools[pg.pool].size)]
+    homeless = _list_homeless_pgs(view, ordered, final, out)
     if homeless:
         draft = _by_weight(view, drain, context, homeless, out, space)
     elif no_upmap := why_no_upmap(view):
         draft = _by_override(view, drain, ordered, final, no_upmap, space)
     else:
         draft = _by_walk(view, drain, context, ordered, final, out, space)
+    if short:
+        lacking = (
+            f"not planned before every OSD is up or out: {format_count(len(short), 'PG')} that lack a member"
+        )
+        draft = replace(draft, why=f"{draft.why}; {lacking}")
     return build_plan_from_draft(view, drain, policy, context, draft, space)
+
+
+def _list_pgs_short_of_down_osds(view: ClusterView, ordered: list[Pg]) -> list[Pg]:
+    """Return the PGs that lack a member now because an OSD is down and in.
+
+    They are planned once the OSD is up or out: until then CRUSH has no complete place for them anywhere.
+    """
+    if all(osd.up or osd.reweight == 0.0 for osd in view.osds.values()):
+        return []
+    return [pg for pg in ordered if not has_all_members(pg.up, view.pools[pg.pool].size)]
+
+
+def _list_homeless_pgs(
+    view: ClusterView, ordered: list[Pg], final: Placement, out: frozenset[OsdId]
+) -> list[PgId]:
+    """Return the PGs for which CRUSH finds no complete place without `out`, even if every OSD were up."""
+
+    def list_incomplete(placement: Placement, pgs: list[Pg]) -> list[Pg]:
+        return [pg for pg in pgs if not has_all_members(placement[pg.id], view.pools[pg.pool].size)]
+
+    incomplete = list_incomplete(final, ordered)
+    back = compute_up_sets(view, out, [pg.id for pg in incomplete], all_up=True)
+    return [pg.id for pg in list_incomplete(back, incomplete)]
 
 
 def _by_walk(

@@ -75,6 +75,31 @@ def test_a_pair_that_another_drain_took_off_before_the_mon_tidied_the_rest_comes
         assert drain.saved[KEY] == THEIRS
 
 
+def test_a_list_that_no_drain_explains_is_what_every_drain_found() -> None:
+    cancelled = a_drain(TWO, DrainState.CANCELLING, saved={KEY: ""}, ours={KEY: f"{TWO}>{FREE[1]}"})
+    draining = a_drain(FREE[0], saved={KEY: ""}, ours={KEY: f"{TWO}>{FREE[1]}"})
+    for drain in fold(show((ONE, FREE[0])), cancelled, draining):
+        assert drain.saved[KEY] == drain.ours[KEY] == THEIRS
+
+
+def test_a_list_that_was_sent_and_may_still_arrive_is_no_persons() -> None:
+    drain = a_drain(TWO, saved={KEY: ""}, ours={KEY: THEIRS, ValueBefore(KEY): f"{TWO}>{FREE[1]}"})
+    assert fold(show((TWO, FREE[1])), drain) == (drain,)
+
+
+def test_a_list_that_comes_again_after_it_was_taken_off_is_another_partys() -> None:
+    sent = a_drain(TWO, saved={KEY: ""}, ours={KEY: f"{TWO}>{FREE[0]}"})
+    (taken_off,) = fold(show(), sent)
+    assert taken_off.ours[KEY] == ""
+    (again,) = fold(show((TWO, FREE[0])), taken_off)
+    assert again.saved[KEY] == f"{TWO}>{FREE[0]}"
+
+
+def test_a_list_that_has_not_arrived_yet_is_still_the_drains() -> None:
+    drain = a_drain(TWO, saved={KEY: ""}, ours={KEY: f"{TWO}>{FREE[0]}", ValueBefore(KEY): ""})
+    assert fold(show(), drain) == (drain,)
+
+
 def test_claims_on_a_pg_that_was_merged_are_forgotten_so_that_a_later_split_gets_no_old_upmap_back() -> None:
     drain = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[1]}", ValueBefore(KEY): THEIRS})
     pool = VIEW.pools[1]
