@@ -111,7 +111,7 @@ def give_back_settings(
 def _find_lowered_weight(view: ClusterView, drain: Drain) -> OsdCrushWeight | None:
     """Return the CRUSH weight that the drain lowered before it went on to empty the OSD by its override.
 
-    A plan is drawn anew when a host fails or comes back, and then may use the other mechanic.
+    A plan is made again when the map changes, and then may use the other mechanic.
     """
     for id_ in drain.osds:
         key, osd = OsdCrushWeight(id_), view.osds.get(id_)

@@ -73,7 +73,7 @@ def plan_emptying(view: ClusterView, drain: Drain, policy: Policy, context: Cont
 def _list_pgs_short_of_down_osds(view: ClusterView, ordered: list[Pg]) -> list[Pg]:
     """Return the PGs that lack a member now because an OSD is down and in.
 
-    They are planned once the OSD is up or out: until then CRUSH has no complete place for them anywhere.
+    A later plan moves these PGs, once the OSD is up or out. Until then CRUSH has no complete place for them.
     """
     if all(osd.up or osd.reweight == 0.0 for osd in view.osds.values()):
         return []
