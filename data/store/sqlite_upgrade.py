@@ -58,7 +58,8 @@ class UpgradeSpace:
         """Return a clause for people, with all figures in MiB, rounded up."""
         copy, change, free = (-(-one // _MIB) for one in (self.copy, self.change, self.free))
         kept = f"{copy:,} MiB for a copy" if self.copy else "the copy is there already"
-        return f"{copy + change:,} MiB beside it ({kept}, up to {change:,} MiB for the change), and {free:,} MiB are free"
+        needed = f"{copy + change:,} MiB beside it"
+        return f"{needed} ({kept}, up to {change:,} MiB for the change), and {free:,} MiB are free"
 
 
 def name_copy(path: Path, version: int) -> Path:

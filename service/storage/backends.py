@@ -64,12 +64,14 @@ def standing_store(settings: Settings) -> Iterator[Store | None]:
 
 
 def require_present_version(place: Path | str) -> None:
-    """Raise StoreOutdated if the file of the store has an older format; a database says so when it is opened."""
+    """Raise StoreOutdated if there is a file of an older format; a database says so when it is opened."""
     from predrain.data.store import store_schema
     from predrain.data.store.sqlite_store import version_of_file
     from predrain.data.store.store_faults import StoreOutdated
 
-    if isinstance(place, Path) and (version := version_of_file(place)) < store_schema.VERSION:
+    if not isinstance(place, Path) or not place.exists():
+        return
+    if (version := version_of_file(place)) < store_schema.VERSION:
         raise StoreOutdated(
             f"the store {place} is of version {version}, for an earlier predrain: `predrain store migrate`, or the next"
             f" start of this one, brings it to version {store_schema.VERSION}"
