@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -204,7 +204,7 @@ def _count_rows(connection: sqlite3.Connection, table: str, time: str, keys: tup
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[Any]:
+def _explained(path: Path) -> Iterator[None]:
     """Turn errors of SQLite about a store's file or its copy into sentences."""
     try:
         yield
