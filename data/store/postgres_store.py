@@ -39,7 +39,13 @@ from predrain.data.store import store_schema
 from predrain.data.store.postgres_errors import is_transient_error, raise_postgres_refusals
 from predrain.data.store.postgres_timeouts import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
 from predrain.data.store.sql_store import SqlStore
-from predrain.data.store.store_faults import StoreDenied, StoreOutdated, StoreUnreadable, UnreadableRows
+from predrain.data.store.store_faults import (
+    NoStoreBackup,
+    StoreDenied,
+    StoreOutdated,
+    StoreUnreadable,
+    UnreadableRows,
+)
 from predrain.data.store.table_upkeep import COUNTED
 
 T = TypeVar("T")
@@ -212,13 +218,19 @@ def read_postgres_version(url: str) -> int:
         server.close()
 
 
-def migrate_postgres_store(url: str, to: int = store_schema.VERSION) -> tuple[int, int]:
+def migrate_postgres_store(
+    url: str, to: int = store_schema.VERSION, *, backed_up: bool = False
+) -> tuple[int, int]:
     """Migrate a database's store to version `to`, in one transaction; return the versions before and after.
 
-    If several processes migrate at once, one does it, and the others find it done. Raises StoreUnreadable if the
-    store is newer than this predrain, and as PostgresStore does.
+    backed_up: a person says that there is a dump of the database as it is. A new store needs none.
+
+    If several processes migrate at once, one does it, and the others find it done. Raises NoStoreBackup, with nothing
+    changed, if the store has tables and no backup; StoreUnreadable if the store is newer than this predrain; and as
+    PostgresStore does.
     """
     from predrain.data.store import migrations
+    from predrain.data.store.migration_progress import MigrationProgress
 
     server = _Server(url, statement_seconds=0)
 
@@ -230,8 +242,15 @@ def migrate_postgres_store(url: str, to: int = store_schema.VERSION) -> tuple[in
                 f"the store {server.name} has version {held} and this predrain knows {store_schema.VERSION}:"
                 " update predrain"
             )
+        if held not in (0, to) and not backed_up:
+            raise NoStoreBackup(
+                f"the store {server.name} has version {held}, and predrain makes no copy of a database before it is"
+                f" brought to version {to}: run `pg_dump --format=custom --file=predrain-v{held}.dump` on it, and then"
+                " `predrain store migrate --backed-up`; nothing was changed"
+            )
         if held != to:
-            migrations.migrate_store_version(connection, to)
+            with MigrationProgress(server.name, held, to) as progress:
+                migrations.migrate_store_version(connection, to, progress.note_version)
         return held
 
     try:

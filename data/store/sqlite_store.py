@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -32,7 +31,8 @@ from predrain.data.ids import DeviceId
 from predrain.data.sqlite_file import BUSY_SECONDS, make_durable
 from predrain.data.store import store_schema
 from predrain.data.store.sql_store import SqlStore
-from predrain.data.store.store_faults import StoreFull, StoreUnreadable, UnreadableRows, raise_sqlite_refusals
+from predrain.data.store.sqlite_upgrade import change_file_version
+from predrain.data.store.store_faults import StoreUnreadable, UnreadableRows, raise_sqlite_refusals
 from predrain.data.store.table_upkeep import COUNTED
 
 T = TypeVar("T")
@@ -44,8 +44,8 @@ class SqliteStore(SqlStore):
     """`data.store.store_port.Store` in the file `path`, or in this process's memory (`":memory:"`).
 
     Several threads and processes may use one file. A file of an older predrain is migrated to this one's format when
-    it is opened. Before its tables are changed, the file is copied beside itself (`NAME.v2` for version 2). Raises
-    StoreUnreadable, StoreFull or StoreBusy (data.store.store_faults).
+    it is opened, after a copy beside itself (data.store.sqlite_upgrade). Raises StoreUnreadable, StoreFull or StoreBusy
+    (data.store.store_faults).
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -53,9 +53,12 @@ class SqliteStore(SqlStore):
 
 
 class SqliteDatabase:
-    """`data.store.database.Database` in a file. Every commit is flushed to the disk (WAL, synchronous=FULL)."""
+    """`data.store.database.Database` in a file. Every commit is flushed to the disk (WAL, synchronous=FULL).
 
-    def __init__(self, path: Path | str) -> None:
+    keep_version: the file keeps the version that it has, and the caller uses only what that version has.
+    """
+
+    def __init__(self, path: Path | str, *, keep_version: bool = False) -> None:
         self.name = str(path)
         self.set_aside = UnreadableRows(self.name)
         # In memory there is one connection, and so one user at a time.
@@ -74,7 +77,8 @@ class SqliteDatabase:
         event.listen(self._engine, "connect", _prepare_connection)
         event.listen(self._engine, "begin", _begin_transaction)
         try:
-            self.write(self._open)
+            if not keep_version:
+                self.write(self._open)
         except BaseException:
             self.close()
             raise
@@ -161,16 +165,10 @@ class SqliteDatabase:
             store_schema.metadata.create_all(connection)
             connection.execute(store_schema.version.insert().values(version_num=f"{store_schema.VERSION:04}"))
             return
-        if store_schema.version.name in tables:
-            held = connection.execute(select(store_schema.version.c.version_num)).scalar_one_or_none()
-            if held == f"{store_schema.VERSION:04}":
-                return
-        from predrain.data.store import migrations  # with alembic, which a start need not import
-
+        if _has_present_version(connection, tables):
+            return
         version = _require_known_version(self.name, connection)
-        if self._alone is None:
-            _copy_before_migration(Path(self.name), version)
-        migrations.migrate_store_version(connection, store_schema.VERSION)
+        change_file_version(Path(self.name), connection, version, store_schema.VERSION)
 
 
 def _read_last_transaction(connection: Connection) -> int:
@@ -195,11 +193,10 @@ def version_of_file(path: Path) -> int:
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS})
     try:
         with raise_sqlite_refusals(str(path)), engine.connect() as connection:
-            return (
-                _require_known_version(str(path), connection)
-                if inspect(connection).get_table_names()
-                else store_schema.VERSION
-            )
+            tables = set(inspect(connection).get_table_names())
+            if not tables or _has_present_version(connection, tables):
+                return store_schema.VERSION
+            return _require_known_version(str(path), connection)
     finally:
         engine.dispose()
 
@@ -209,8 +206,6 @@ def migrated_file(path: Path, to: int) -> tuple[int, int]:
 
     Raises as SqliteStore does. The file is copied first, as there.
     """
-    from predrain.data.store import migrations
-
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _prepare_connection)
     event.listen(engine, "begin", _begin_transaction)
@@ -222,16 +217,23 @@ def migrated_file(path: Path, to: int) -> tuple[int, int]:
         ):
             held = _require_known_version(str(path), connection)
             if held != to:
-                _copy_before_migration(path, held)
-                migrations.migrate_store_version(connection, to)
+                change_file_version(path, connection, held, to)
             return held, to
     finally:
         engine.dispose()
 
 
+def _has_present_version(connection: Connection, tables: Collection[str]) -> bool:
+    """Return whether the database, which has these tables, has this version; alembic need not be imported for that."""
+    if store_schema.version.name not in tables:
+        return False
+    held = connection.execute(select(store_schema.version.c.version_num)).scalar_one_or_none()
+    return bool(held == f"{store_schema.VERSION:04}")
+
+
 def _require_known_version(name: str, connection: Connection) -> int:
     """Return the version of the store in the database. Raises StoreUnreadable for a newer one, or if there is none."""
-    from predrain.data.store import migrations
+    from predrain.data.store import migrations  # with alembic
 
     version = migrations.version_of(connection)
     if not version:
@@ -244,19 +246,3 @@ def _require_known_version(name: str, connection: Connection) -> int:
             " update predrain, or start it with another state folder"
         )
     return version
-
-
-def _copy_before_migration(path: Path, version: int) -> None:
-    """Copy the whole file beside itself. The caller holds it against other writers."""
-    kept = path.with_name(f"{path.name}.v{version}")
-    begun = kept.with_name(f"{kept.name}.part")
-    try:
-        begun.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(begun)) as copy:
-            source.backup(copy)
-        begun.replace(kept)
-    except (sqlite3.Error, OSError) as error:
-        raise StoreFull(
-            f"the store {path} cannot be copied before it is brought away from version {version} ({error}):"
-            " make as much room beside it as it takes, and start again; nothing was changed"
-        ) from error

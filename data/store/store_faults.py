@@ -50,6 +50,10 @@ class StoreOutdated(StoreRefusal):
     """The store has the tables of an older predrain, or none yet, and an operator has to migrate it."""
 
 
+class NoStoreBackup(StoreRefusal):
+    """The tables of a database are to be changed, and no person has said that there is a dump of it."""
+
+
 def describe_damage(name: str, why: object) -> str:
     """Return the sentence about a store whose file is damaged, with the cure."""
     return (

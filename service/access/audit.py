@@ -18,7 +18,7 @@ from predrain.data.store.store_port import AUDIT, Store
 from predrain.service.access.canonical_requests import canonical_json
 from predrain.service.access.tokens import new_token
 
-__all__ = ["AUDIT", "NOBODY", "THIS_MACHINE", "Audit", "AuditedCall", "audit_line"]
+__all__ = ["AUDIT", "NOBODY", "THIS_MACHINE", "Audit", "AuditedCall", "audit_line", "was_refused"]
 
 NOBODY = "nobody"
 """The caller in the audit for a request without a valid token or session."""
@@ -28,6 +28,10 @@ MOST_ADDRESSES = 1_000
 """The most addresses that are counted separately within one minute."""
 TOLD_ADDRESSES = 5
 OTHERS = "others"
+REFUSED = "refused"
+"""The answer in the audit to requests that were counted and not carried out."""
+_ERROR = 400
+"""The lowest status of HTTP of a request that was not carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,11 @@ def audit_line(call: AuditedCall, at: datetime) -> JournalEntry:
     """Return `call` as a journal entry. A random mark distinguishes two calls that are alike to the microsecond."""
     seen = f"from {call.address}, call {new_token()[:8]}"
     return JournalEntry(AUDIT, at, seen, call.asked, call.answered, caller=call.caller)
+
+
+def was_refused(line: JournalEntry) -> bool:
+    """Return whether a line of the audit is about requests that were not carried out."""
+    return line.answered == REFUSED or (line.answered.isdecimal() and int(line.answered) >= _ERROR)
 
 
 class Audit:
@@ -102,5 +111,5 @@ def _summarize_refused_calls(caller: str, found: _Refused) -> AuditedCall:
         caller,
         f"{source}, since {found.since:%Y-%m-%d %H:%M:%S}Z",
         f"{count} request{'' if count == 1 else 's'} {why} {canonical_json(dict(found.requests))}",
-        "refused",
+        REFUSED,
     )

@@ -133,6 +133,7 @@ silence.command("predrain.service.cli.silence_commands:lift_silence_command", na
 disk.command("predrain.service.cli.disk_commands:assign_disk_host_command", name="host")
 for name, function in (
     ("migrate", "migrate_store_command"),
+    ("rollback", "rollback_store_command"),
     ("status", "show_store_command"),
     ("export", "export_history_command"),
 ):

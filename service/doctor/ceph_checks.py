@@ -187,12 +187,12 @@ def _check_throttles(view: ClusterView, settings: Settings, clock: Clock) -> Fin
     """Check that throttles are in force by the OSDs' own values (actions.core.held_throttles), which
     collectors on their hosts report.
     """
-    from predrain.service.storage.backends import untouched_store
+    from predrain.service.storage.backends import standing_store
 
     since = clock.now() - FRESH
     up = sorted(osd for osd, one in view.osds.items() if one.up)
     serving = up[:: len(up) // ASKED + 1]
-    with untouched_store(settings) as store:
+    with standing_store(settings) as store:
         told = [
             osd
             for osd in serving

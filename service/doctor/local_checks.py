@@ -134,13 +134,13 @@ def _check_log(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 
 def _check_store(settings: Settings, _: Clock) -> Iterator[Finding]:
-    from predrain.service.storage.backends import place_of_store, untouched_store
+    from predrain.service.storage.backends import place_of_store, standing_store
     from predrain.service.storage.page_check import check_pages
 
     place = place_of_store(settings, StateDir(settings.service.state))
     if isinstance(place, Path):
         check_pages(place)
-    with untouched_store(settings) as store:
+    with standing_store(settings) as store:
         if store is None:
             yield Finding("store", "note", "no store yet")
             return
@@ -161,10 +161,10 @@ def _check_store(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 def _find_store_loss(settings: Settings) -> str | None:
     """Return the reason why a start would refuse the store beside the present log, or None."""
-    from predrain.service.storage.backends import standing_log, untouched_store
+    from predrain.service.storage.backends import standing_log, standing_store
     from predrain.service.storage.store_identity import find_loss, find_topics_of_services
 
-    with untouched_store(settings) as store, standing_log(settings) as log:
+    with standing_store(settings) as store, standing_log(settings) as log:
         if store is None or log is None:
             return None
         loss = find_loss(log, store, find_topics_of_services(settings.kafka.bootstrap_servers))
@@ -179,10 +179,10 @@ def _find_store_loss(settings: Settings) -> str | None:
 def _check_audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
     from predrain.data.store.store_port import AUDIT
     from predrain.service.storage.audit_ends import find_contradiction, find_restores, read_noted_ends
-    from predrain.service.storage.backends import standing_log, untouched_store
+    from predrain.service.storage.backends import standing_log, standing_store
     from predrain.service.storage.store_identity import read_identity
 
-    with untouched_store(settings) as store:
+    with standing_store(settings) as store:
         if store is None:
             return
         found = store.verify_audit()
@@ -261,12 +261,12 @@ def _describe_chain(found: AuditChain) -> Finding:
 
 def _check_memory_limits(settings: Settings, _: Clock) -> Iterator[Finding]:
     """Check whether this machine's systemd unit bounds the service's memory, by the number of disks."""
-    from predrain.service.storage.backends import untouched_store
+    from predrain.service.storage.backends import standing_store
 
     unit = next((one for one in UNIT_FOLDERS if (one / UNIT).exists()), None)
     if unit is None:
         return
-    with untouched_store(settings) as store:
+    with standing_store(settings) as store:
         disks = len(store.latest_readings()) if store is not None else 0
     limits = memory_limits(disks)
     folder = DROP_INS
@@ -314,9 +314,9 @@ def _base_rates(settings: Settings, _: Clock) -> Iterator[Finding]:
     """Check whether the shipped counts of failures contain the models of the hard disks here."""
     from predrain.data.reading import Smart
     from predrain.models.forecast.drive_family import load_public_counts, normalize_model
-    from predrain.service.storage.backends import untouched_store
+    from predrain.service.storage.backends import standing_store
 
-    with untouched_store(settings) as store:
+    with standing_store(settings) as store:
         seen = [one.seen for one in store.latest_readings().values()] if store is not None else []
     identities = [one.identity for one in seen if isinstance(one, Smart)]
     models = Counter(normalize_model(one.model or "") for one in identities if one.rotation_rpm)

@@ -39,9 +39,9 @@ def check_service(settings: Settings, _: Clock) -> Iterator[Finding]:
 
 def check_collectors(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """Find hosts that are silent, that deliver late, or whose clocks are ahead."""
-    from predrain.service.storage.backends import untouched_store
+    from predrain.service.storage.backends import standing_store
 
-    with untouched_store(settings) as store:
+    with standing_store(settings) as store:
         newest = _find_newest_readings(store.latest_readings().values()) if store is not None else {}
     if not newest:
         told = "no host has delivered a reading; see docs/how-to/install.md for the collector"

@@ -9,9 +9,11 @@ from threading import Event
 from predrain.data.store.store_port import Store
 from predrain.service.access.requester import Requester, RequestSurface
 from predrain.service.config.settings import Settings
+from predrain.service.config.state_directory import StateDir
 from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.http.server import Server, bind_listening_socket, url_of
 from predrain.service.processes.up import open_application
+from predrain.service.storage.backends import place_of_store, require_present_version
 
 
 @contextmanager
@@ -29,8 +31,10 @@ def serve_in_process(
     acting: run the controller until the context ends. person: the person who typed the command. retry: runs the
     first poll of the cluster, repeatedly if it fails.
 
-    Disks are not scored meanwhile. Raises obstacles as a Refusal, and what `retry` raises.
+    Disks are not scored meanwhile, and a store of an older format is refused. Raises obstacles as a Refusal, and what
+    `retry` raises.
     """
+    require_present_version(place_of_store(settings, StateDir(settings.service.state)))
     quiet = {"host": "127.0.0.1", "port": 0, "tls_certificate": None, "tls_key": None}
     settings = settings.model_copy(update={"service": settings.service.model_copy(update=quiet)})
     with ExitStack() as closing:

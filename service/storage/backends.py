@@ -50,36 +50,32 @@ def standing_log(settings: Settings) -> Iterator[Log | None]:
 
 @contextmanager
 def standing_store(settings: Settings) -> Iterator[Store | None]:
-    """Open the store of a service, whether the service runs or not; None if there is no store yet."""
-    state = StateDir(settings.service.state)
-    if settings.store.url is None and not state.store.exists():
+    """Open the store of a service, whether the service runs or not; None if there is no store yet.
+
+    Raises StoreOutdated for a store of an older format: only a start and `predrain store migrate` change the format.
+    """
+    place = place_of_store(settings, StateDir(settings.service.state))
+    if isinstance(place, Path) and not place.exists():
         yield None
         return
-    with closing(open_store(settings, state)) as store:
+    require_present_version(place)
+    with closing(open_store(settings, StateDir(settings.service.state))) as store:
         yield store
 
 
-@contextmanager
-def untouched_store(settings: Settings) -> Iterator[Store | None]:
-    """Open the store like `standing_store`, for a reader that must not migrate it. Raises StoreOutdated for an
-    older format.
-    """
+def require_present_version(place: Path | str) -> None:
+    """Raise StoreOutdated if there is a file of an older format; a database says so when it is opened."""
     from predrain.data.store import store_schema
     from predrain.data.store.sqlite_store import version_of_file
     from predrain.data.store.store_faults import StoreOutdated
 
-    place = place_of_store(settings, StateDir(settings.service.state))
-    if (
-        isinstance(place, Path)
-        and place.exists()
-        and (version := version_of_file(place)) < store_schema.VERSION
-    ):
+    if not isinstance(place, Path) or not place.exists():
+        return
+    if (version := version_of_file(place)) < store_schema.VERSION:
         raise StoreOutdated(
             f"the store {place} is of version {version}, for an earlier predrain: `predrain store migrate`, or the next"
             f" start of this one, brings it to version {store_schema.VERSION}"
         )
-    with standing_store(settings) as store:
-        yield store
 
 
 def place_of_store(settings: Settings, state: StateDir) -> Path | str:

@@ -7,7 +7,9 @@ migrate` does all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
@@ -23,16 +25,23 @@ def version_of(connection: Connection) -> int:
         mark = select(column("version", Integer)).select_from(table(MARK_OF_OLD))
         return connection.execute(mark).scalar_one_or_none() or 0
     revision = MigrationContext.configure(connection).get_current_revision()
-    return int(revision) if revision and revision.isdecimal() else 0
+    return _to_version(revision)
 
 
-def migrate_store_version(connection: Connection, to: int) -> None:
+def migrate_store_version(
+    connection: Connection, to: int, note: Callable[[int], None] = lambda _version: None
+) -> None:
     """Migrate a store of a known version up or down to `to`, in the transaction in which `connection` is.
 
     In a database without a store (version 0) one is created; `to` 0 removes the store with all of its data.
+    note: called with each version that the tables have reached.
     """
     held = version_of(connection)
-    config = Config(attributes={"connection": connection})
+
+    def note_step(step: Any, **_: Any) -> None:
+        note(_to_version(next(iter(step.destination_revision_ids), None)))
+
+    config = Config(attributes={"connection": connection, "note": note_step})
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     if inspect(connection).has_table(MARK_OF_OLD):
         command.stamp(config, _to_alembic_revision(held))
@@ -41,3 +50,7 @@ def migrate_store_version(connection: Connection, to: int) -> None:
 
 def _to_alembic_revision(version: int) -> str:
     return f"{version:04}" if version else "base"
+
+
+def _to_version(revision: str | None) -> int:
+    return int(revision) if revision and revision.isdecimal() else 0

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+context.configure(
+    connection=context.config.attributes["connection"],
+    transactional_ddl=True,
+    on_version_apply=context.config.attributes["note"],
+)
 with context.begin_transaction():
     context.run_migrations()

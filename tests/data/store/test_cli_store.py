@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from predrain.data.store import store_schema
-from predrain.data.store.sqlite_store import SqliteStore
+from predrain.data.store.sqlite_store import SqliteStore, version_of_file
 from predrain.data.store.store_opening import open_store
 from predrain.service.cli import main
 from predrain.service.config.state_directory import StateDir
@@ -69,11 +69,27 @@ def test_status_and_doctor_leave_a_store_that_was_taken_back_for_an_older_predra
     state = _filled(tmp_path)
     assert main(["store", "migrate", "--to", "4", "--state", state]) == 0
     assert main(["store", "status", "--state", state]) == 0
-    assert "version 4, for an earlier predrain: `predrain store migrate`" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "version 4, for an earlier predrain: `predrain store migrate`" in told
+    assert "which takes 3 MiB beside it (1 MiB for a copy, up to 2 MiB for the change)" in told
+    assert main(["store", "status", "--json", "--state", state]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["free_bytes"] > figures["upgrade_bytes"] > (tmp_path / "store.sqlite").stat().st_size
     assert main(["doctor", "--state", state, "--json"]) == 1
     store = next(one for one in json.loads(capsys.readouterr().out) if one["what"] == "store")
     assert (store["state"], "is of version 4" in store["told"]) == ("wrong", True)
     assert not (tmp_path / "store.sqlite.v4").exists()  # what bringing it up would have left
+
+
+def test_a_command_beside_a_start_leaves_an_older_store_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = _filled(tmp_path)
+    assert main(["store", "migrate", "--to", "4", "--state", state]) == 0
+    for command in (["token", "list"], ["store", "export", "--out", str(tmp_path / "out")]):
+        assert main([*command, "--state", state]) == 1
+        assert "is of version 4, for an earlier predrain" in capsys.readouterr().err
+    assert version_of_file(tmp_path / "store.sqlite") == 4
 
 
 def test_export_writes_and_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,12 @@ from predrain.data.store.documents import decompress_document
 from predrain.data.store.migrations import rewriting
 from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_store, read_postgres_version
 from predrain.data.store.sqlite_store import SqliteStore
-from predrain.data.store.store_faults import StoreFull, StoreOutdated, StoreUnreadable
+from predrain.data.store.store_faults import (
+    NoStoreBackup,
+    StoreFull,
+    StoreOutdated,
+    StoreUnreadable,
+)
 from predrain.data.store.store_port import Store
 from tests.data.store import written
 from tests.system.postgres.server import Server
@@ -351,7 +356,10 @@ def test_a_database_is_brought_up_by_the_command_only(server: Server) -> None:
         match=rf"has version 2 .*works with version {store_schema.VERSION}: .*predrain store migrate",
     ):
         PostgresStore(url)
-    assert migrate_postgres_store(url) == (2, store_schema.VERSION)
+    with pytest.raises(NoStoreBackup, match=r"has version 2, .*pg_dump .*--backed-up.*nothing was changed"):
+        migrate_postgres_store(url)
+    assert read_postgres_version(url) == 2
+    assert migrate_postgres_store(url, backed_up=True) == (2, store_schema.VERSION)
     assert migrate_postgres_store(url) == (store_schema.VERSION, store_schema.VERSION)
     PostgresStore(url).close()
 
