@@ -56,6 +56,7 @@ from predrain.service.notifications.daily_digest import DailyDigest
 from predrain.service.notifications.notification_memory import NoteStore
 from predrain.service.notifications.notifier import Notifier
 from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.kept_announcements import read_announced
 from predrain.service.streams.latency_ingest import LatencyIngest, LatencyIngestResult
 from predrain.service.streams.log_recall import recall_from_log
 from predrain.service.streams.outlook_announcements import Announcements
@@ -165,6 +166,8 @@ class Application:
         self.taking_in = threading.Lock()
         """The thread that ingests a delivery of readings holds this lock."""
         recall_from_log(self.log, self.announcements, self.timelines)
+        if not parts.scores:  # a scorer does so when it starts
+            self.announcements.remember_announced(read_announced(self.store).values())
 
     @property
     def control(self) -> DrainControl:

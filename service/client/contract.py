@@ -1554,7 +1554,8 @@ class OsdBody(Struct, frozen=True, kw_only=True):
     One OSD, the disk that stands in it, and its forecast. `slot` counts a host's OSDs from 0 in order of their ids.
 
     `state`: of the disk; null where no disk is known. `status`: the disk's `severity`, and `unknown` for a disk that
-    failed or is retired, of which nothing is forecast.
+    failed or is retired, of which nothing is forecast. `used_bytes` is listed in thousandths of `size_bytes`, rounded
+    down, and `latency_ratio` in twentieths.
     """
 
     osd: int
@@ -1614,7 +1615,11 @@ class OsdBody(Struct, frozen=True, kw_only=True):
 
 
 class OsdPage(Struct, frozen=True, kw_only=True):
-    """A page of OSDs in order of their ids, as of the change `at`; `full` is false if only changed OSDs are listed."""
+    """
+    A page of OSDs in order of their ids, as of the change `at`; `full` is false if only changed OSDs are listed.
+
+    OSDs may change while the pages are requested. After the last page, request what changed since `at` of the first.
+    """
 
     items: list[OsdBody]
     next: str | None

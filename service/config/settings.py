@@ -179,7 +179,8 @@ class RetentionTable(_Table):
         ge=90,
         description="Days that readings, outlooks, events, changes in the lives of disks, outcomes, the scorebook of "
         "bundles, announcements, drains' curves and dead letters are kept. A disk's newest reading, outlook and "
-        "change, its newest outcome by kind and source, a slot's newest change, drains and journals stay for ever.",
+        "change, its last announcement, its newest outcome by kind and source, a slot's newest change, drains and "
+        "journals stay for ever.",
     )
     audit_days: float = Field(
         default=400.0, ge=30, description="Days that the audit of what was asked, and by whom, is kept."

@@ -28,6 +28,7 @@ from predrain.service.forecasting.shared_forecasts import copy_forecasts, read_s
 from predrain.service.forecasting.worker import NAMED_LIMITS, ScoringWorker
 from predrain.service.forecasting.worker_step_result import WorkerStepResult
 from predrain.service.storage.record_sender import RecordSender
+from predrain.service.streams.kept_announcements import recall_announced
 from predrain.service.streams.log_recall import keep_events
 from predrain.service.streams.outlook_announcements import Announcements
 
@@ -115,6 +116,7 @@ class Scorer:
             self._limits,
         )
         devices = worker.rebuild(latest) if latest is not None else None
+        recall_announced(self._store, self._announcements)
         keep_events(self._store, self._announcements)
         self._reign(champion)
         self._worker = worker

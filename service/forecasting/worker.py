@@ -45,6 +45,7 @@ from predrain.service.forecasting.worker_step_result import WorkerStepResult, su
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.dead_letters import decode_log_record
 from predrain.service.streams.history_import import HANDED_OVER
+from predrain.service.streams.kept_announcements import recall_announced, write_announced
 from predrain.service.streams.log_recall import recall_announcements
 from predrain.service.streams.outlook_announcements import Announcements, tell_alert
 
@@ -90,6 +91,8 @@ class ScoringWorker(Generic[State]):
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
         """Devices whose checkpoint is behind, with the number of readings; `_behind` is the sum over all devices."""
+        self._unnoted: dict[DeviceId, Outlook] = {}
+        """Announced outlooks whose notes the store has not taken yet."""
         self._share, self._began, self._behind = 0, EVER, 0
         self._latest: Sequence[Reading] = ()
         """The readings of the last step, whose outlooks may have come after those of a worker that took the
@@ -226,6 +229,7 @@ class ScoringWorker(Generic[State]):
         """
         news = self._announcements.select_news(outlooks)
         if not news:
+            self._note_announced()
             return 0
         self._store.add_cluster_events([tell_alert(one) for one in news])
         # After the events, which are keyed: between this check and the announcement nothing waits for a
@@ -240,7 +244,14 @@ class ScoringWorker(Generic[State]):
         self._announcements.remember_alerts(
             news
         )  # at once, so that nothing is announced again if the store fails now
+        self._unnoted |= {one.device: one for one in announced}
+        self._note_announced()
         return len(news)
+
+    def _note_announced(self) -> None:
+        if self._unnoted:
+            write_announced(self._store, self._unnoted.values())
+            self._unnoted = {}
 
     def _correct_announcements(self) -> None:
         """Announce the outlooks in the store that are graver than those that a frozen worker announced too late.
@@ -308,7 +319,9 @@ class ScoringWorker(Generic[State]):
         self._unsaved, self._behind = {}, 0
         self._whole = False
         self._residents.forget()
+        self._unnoted = {}  # they may be older than the notes of a worker that had the devices meanwhile
         recall_announcements(self._log, self._announcements)
+        recall_announced(self._store, self._announcements)
 
     def _again(self) -> None:
         """Judge the last step's drives again with the readings that the store has now.

@@ -10,8 +10,9 @@ from __future__ import annotations
 import secrets
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Any, Generic, NamedTuple
 
 import msgspec
@@ -49,6 +50,12 @@ class _Page(NamedTuple):
     group: str | None
 
 
+class _Changed(NamedTuple):
+    limit: int
+    cursor: str | None
+    turn: int
+
+
 class IncrementalList(Generic[Key]):
     """One list of one service. Thread-safe: the first request after a change updates the list, and the others wait for
     it.
@@ -68,6 +75,7 @@ class IncrementalList(Generic[Key]):
         self._touched: Touched[Key] = touched
         self._kind: type[Key] = kind
         self._rows: dict[Key, _Row] = {}
+        """In the order of their turns, so that the last changed rows are found without a walk over all."""
         self._order: list[Key] = []
         self._gone: dict[Key, int] = {}
         self._start, self._turn, self._forgotten = secrets.token_hex(4), 0, 0
@@ -89,8 +97,10 @@ class IncrementalList(Generic[Key]):
         """Return the answer of `build_page_since` if it is ready, else None. Never waits."""
         if not self._current():
             return None
-        turn = self._turn_of(since) if since and not cursor else None
-        return self._answers.get((limit, cursor) if turn is None or turn in self._many else turn)
+        turn = self._turn_of(since) if since else None
+        if turn is None or turn in self._many:
+            return self._answers.get((limit, cursor))
+        return self._answers.get(_Changed(limit, cursor, turn))
 
     def build_page(self, limit: int, cursor: str | None, group: str | None = None) -> CachedContent:
         """Return JSON with `items` (at most `limit`, of one group or of all, in the order of their keys) and `next`."""
@@ -104,12 +114,15 @@ class IncrementalList(Generic[Key]):
         since: `at` of an earlier answer. Then `items` are the rows that are new or changed since, `removed` the keys of
         removed rows, and `full` is false. An unknown or forgotten `since`, or one since which most rows changed,
         counts as none.
+
+        The list may change while its pages are requested. A reader that has requested all of them lacks nothing if it
+        then requests what changed since the first page: each row that changed later has a later turn.
         """
         with self._lock:
             self._renew(self._application.changes.number)
-            turn = self._turn_of(since) if since and not cursor else None
+            turn = self._turn_of(since) if since else None
             if turn is not None and self._few(turn):
-                return self._kept(turn, lambda: self._changed(turn))
+                return self._kept(_Changed(limit, cursor, turn), lambda: self._changed(limit, cursor, turn))
             end = self._end([], full=True)
             return self._kept((limit, cursor), lambda: self._paged(limit, cursor, None, end))
 
@@ -135,6 +148,7 @@ class IncrementalList(Generic[Key]):
                     self._gone[key] = turn
                     moved = True
             elif row is None or row.made_of != made_of:
+                rows.pop(key, None)
                 rows[key] = _Row(made_of, turn)
                 news, moved = True, moved or row is None
                 self._gone.pop(key, None)
@@ -157,7 +171,7 @@ class IncrementalList(Generic[Key]):
         pages = [name for name in given if isinstance(name, _Page)]
         if len(pages) < len(given):
             # Each follower needs other rows, but only changed ones.
-            self._write_out([row for row in self._rows.values() if row.turn == self._turn])
+            self._write_out([self._rows[key] for key in self._changed_keys(self._turn - 1)])
         return {name: CachedContent(self._paged(*name)) for name in pages}
 
     def _kept(self, name: Hashable, make: Callable[[], bytes]) -> CachedContent:
@@ -168,28 +182,33 @@ class IncrementalList(Generic[Key]):
         return self._answers[name]
 
     def _paged(self, limit: int, cursor: str | None, group: str | None, end: bytes = b"") -> bytes:
-        order, start = self._order, 0
+        order = self._order
         if group is not None and self._group is not None:
             of = self._group
             order = [key for key in order if of(*self._rows[key].made_of) == group]
-        if cursor:
-            start = bisect_right(order, decode_cursor(cursor, self._kind))
+        return self._part(order, limit, cursor, end)
+
+    def _part(self, order: Sequence[Key], limit: int, cursor: str | None, end: bytes) -> bytes:
+        start = bisect_right(order, decode_cursor(cursor, self._kind)) if cursor else 0
         shown = order[start : start + limit]
         following = cursor_after(shown[-1]) if len(order) > start + limit else None
         return self._written([self._rows[key] for key in shown], following, end)
 
+    def _changed_keys(self, turn: int) -> Iterator[Key]:
+        """Yield the keys of the rows that changed after `turn`, the last changed first."""
+        return takewhile(lambda key: self._rows[key].turn > turn, reversed(self._rows))
+
     def _few(self, turn: int) -> bool:
         if turn in self._many:
             return False
-        changed = sum(row.turn > turn for row in self._rows.values())
-        if changed > MANY and 2 * changed > len(self._rows):
+        most = max(MANY, len(self._rows) // 2)
+        if sum(1 for _ in islice(self._changed_keys(turn), most + 1)) > most:
             self._many.add(turn)
         return turn not in self._many
 
-    def _changed(self, turn: int) -> bytes:
-        rows = [row for key in self._order if (row := self._rows[key]).turn > turn]
+    def _changed(self, limit: int, cursor: str | None, turn: int) -> bytes:
         removed = sorted(key for key, at in self._gone.items() if at > turn)
-        return self._written(rows, None, self._end(removed, full=False))
+        return self._part(sorted(self._changed_keys(turn)), limit, cursor, self._end(removed, full=False))
 
     def _written(self, rows: list[_Row], following: str | None, end: bytes) -> bytes:
         self._write_out(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from predrain.actions.cluster.cluster_view import ClusterView, Osd
 from predrain.actions.core.messages import describe_state, state_names_intent
 from predrain.data.drain import Drain, DrainState, Intent
-from predrain.data.ids import ClusterId, OsdId
+from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Reading
@@ -30,6 +30,12 @@ from predrain.service.rest.shared_bodies import ResponseBody, UnreadableBody, sm
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "slow"
 MOST = 10_000
+FULLNESS_STEPS = 1_000
+"""Steps of an OSD's size in which its used bytes are listed. Each poll of the cluster finds a few more bytes on nearly
+every OSD, and a reader would otherwise get the whole list with each poll.
+"""
+LATENCY_STEPS = 20
+"""Steps of a latency ratio of 1, for the same reason. Every bound of the page's colours is one."""
 
 
 class OsdDrainBody(ResponseBody):
@@ -50,7 +56,8 @@ class OsdBody(ResponseBody):
     """One OSD, the disk that stands in it, and its forecast. `slot` counts a host's OSDs from 0 in order of their ids.
 
     `state`: of the disk; null where no disk is known. `status`: the disk's `severity`, and `unknown` for a disk that
-    failed or is retired, of which nothing is forecast.
+    failed or is retired, of which nothing is forecast. `used_bytes` is listed in thousandths of `size_bytes`, rounded
+    down, and `latency_ratio` in twentieths.
     """
 
     osd: int
@@ -90,7 +97,10 @@ class OsdBody(ResponseBody):
 
 
 class OsdPage(ResponseBody):
-    """A page of OSDs in order of their ids, as of the change `at`; `full` is false if only changed OSDs are listed."""
+    """A page of OSDs in order of their ids, as of the change `at`; `full` is false if only changed OSDs are listed.
+
+    OSDs may change while the pages are requested. After the last page, request what changed since `at` of the first.
+    """
 
     items: list[OsdBody]
     next: str | None
@@ -115,7 +125,8 @@ async def list_osds(
         str | None,
         Query(
             max_length=64,
-            description="The field `at` of an earlier answer: only OSDs that changed since are listed.",
+            description="The field `at` of an earlier answer: only OSDs that changed since are listed. Repeat it with "
+            "the cursor of a next page of such a list.",
         ),
     ] = None,
 ) -> Response:
@@ -148,24 +159,49 @@ def _find_changed_osds(sight: FleetSnapshot, before: FleetSnapshot | None) -> Ma
     return {id_: made_of(sight, view, id_, drains.get(id_)) if id_ in view.osds else None for id_ in touched}
 
 
+class ListedOsd(NamedTuple):
+    """The facts of the cluster in an OSD's row."""
+
+    id: OsdId
+    host: HostName
+    rack: str | None
+    device: DeviceId | None
+    model: str | None
+    up: bool
+    reweight: float
+    size_bytes: int | None
+    used_bytes: int | None
+    """In steps of the size (FULLNESS_STEPS)."""
+
+
+def _list_osd(osd: Osd) -> ListedOsd:
+    used = osd.used_bytes
+    if used is not None and osd.size_bytes:
+        step = max(1, osd.size_bytes // FULLNESS_STEPS)
+        used = used // step * step
+    return ListedOsd(
+        osd.id, osd.host, osd.rack, osd.device, osd.model, osd.up, osd.reweight, osd.size_bytes, used
+    )
+
+
 def made_of(sight: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | None) -> MadeOf:
     """Return the content of an OSD's row, from which `build_osd_body` makes the body."""
-    osd = view.osds[id_]
+    osd, ratio = view.osds[id_], view.latency_ratio.get(id_)
     return (
-        osd,
+        _list_osd(osd),
         sight.find_slots_by_osd()[id_],
         sight.lives.get(osd.device) if osd.device else None,
         sight.outlooks.get(osd.device) if osd.device and sight.is_living(osd.device) else None,
         sight.readings.get(osd.device) if osd.device else None,
         sight.week_ago.get(osd.device) if osd.device else None,
-        view.latency_ratio.get(id_),
+        round(ratio * LATENCY_STEPS) / LATENCY_STEPS if ratio is not None else None,
         _build_osd_drain_body(drain) if drain else None,
         view.fsid,
     )
 
 
 def build_osd_body(
-    osd: Osd,
+    osd: ListedOsd,
     slot: int,
     standing: DiskLife | None,
     outlook: Outlook | None,

@@ -44,7 +44,7 @@ def why_announce(announced: Outlook | None, outlook: Outlook) -> AnnouncementRea
     return None
 
 
-def _can_follow_announcement(outlook: Outlook, announced: Outlook) -> bool:
+def can_follow_announcement(outlook: Outlook, announced: Outlook) -> bool:
     """Return whether `outlook` may be news after the announced one: it is of a later reading, or of the same one
     and graver.
 
@@ -77,7 +77,7 @@ class Announcements:
         found = []
         for outlook in outlooks:
             announced = last.get(outlook.device)
-            if announced is not None and not _can_follow_announcement(outlook, announced):
+            if announced is not None and not can_follow_announcement(outlook, announced):
                 continue
             why = why_announce(announced, outlook)
             if why is not None:
@@ -90,9 +90,19 @@ class Announcements:
         with self._lock:
             for alert in alerts:
                 last = self._last.get(alert.outlook.device)
-                if last is None or _can_follow_announcement(alert.outlook, last):
+                if last is None or can_follow_announcement(alert.outlook, last):
                     self._last[alert.outlook.device] = alert.outlook
                     self._alerts.append(alert)
+
+    def remember_announced(self, outlooks: Iterable[Outlook]) -> None:
+        """Remember the last announcements of devices that were made before the newest alerts. An outlook before the
+        remembered one of its device is ignored.
+        """
+        with self._lock:
+            for outlook in outlooks:
+                last = self._last.get(outlook.device)
+                if last is None or can_follow_announcement(outlook, last):
+                    self._last[outlook.device] = outlook
 
     def list_announced_outlooks(self) -> Mapping[DeviceId, Outlook]:
         """Return each device's outlook as it was last announced."""

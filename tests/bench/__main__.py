@@ -38,6 +38,7 @@ MODULES = (
     "answering",
     "loading",
     "painting",
+    "large_fleet",
     "starting",
 )
 

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -30,6 +30,7 @@ from predrain.actions.cluster.cluster_view import ClusterView, Osd
 from predrain.actions.crush.crush_map import CrushMap
 from predrain.data.clock import SystemClock
 from predrain.data.ids import OsdId
+from predrain.data.reading import Reading, Smart
 from predrain.service.storage.record_sender import RecordSender
 from tests.bench.figure import Figure, Work
 from tests.bench.readers import Readers
@@ -248,14 +249,15 @@ def serving(devices: int = DEVICES) -> Iterator[Service]:
                 process.kill()
 
 
-def _view(devices: int) -> ClusterView:
+def build_view(readings: Iterable[Reading]) -> ClusterView:
     """Each disk under an OSD of its own, on the host that reads it."""
     osds = {}
-    for number, smart in enumerate(drives(devices)):
-        seen, id_ = reading(number, smart, NOW), OsdId(number)
+    for number, one in enumerate(readings):
+        assert isinstance(one.seen, Smart)
+        id_ = OsdId(number)
         osds[id_] = Osd(
-            id_, seen.host, f"rack-{number // 900}", seen.device, True, 1.0, 3.6,
-            size_bytes=4_000_000_000_000, used_bytes=2_000_000_000_000, model=smart.identity.model,
+            id_, one.host, f"rack-{number // 900}", one.device, True, 1.0, 3.6,
+            size_bytes=4_000_000_000_000, used_bytes=2_000_000_000_000, model=one.seen.identity.model,
         )  # fmt: skip
     crush = CrushMap.__new__(CrushMap)  # no answer that is measured here looks into it
     return ClusterView(datetime.now(UTC), 7, "reef", osds, {}, {}, crush, {})
@@ -273,7 +275,8 @@ def _serve(folder: Path, devices: int) -> None:
     address = url_of(listener, settings.service).removeprefix("http://")
     python_runtime.tune_garbage_collector()
     with open_application(settings, lambda _: None, lambda _: None) as built:
-        built.application.fleet.update_view(_view(devices))
+        seen = (reading(number, smart, NOW) for number, smart in enumerate(drives(devices)))
+        built.application.fleet.update_view(build_view(seen))
 
         def started() -> None:
             built.application.run()

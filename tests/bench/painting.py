@@ -58,8 +58,8 @@ window.await_change = () => {
 
 def weight() -> Work:
     """What the first visit loads of the page itself, packed."""
-    with serving(450) as service, _browser() as browser:
-        page = _page(browser)
+    with serving(450) as service, browse() as browser:
+        page = open_page(browser)
         sizes: list[int] = []
         session = page.context.new_cdp_session(page)
         session.send("Network.enable")
@@ -74,7 +74,7 @@ def weight() -> Work:
                 sizes.append(int(told["encodedDataLength"])) if kinds.get(told["requestId"]) else None
             ),
         )
-        _visited(page, service)
+        visit(page, service)
         page.wait_for_load_state("load")
     return Work(sum(sizes) / 1000, 1.0, note=f"{len(sizes)} files, headers included")
 
@@ -90,11 +90,11 @@ def unpacked() -> Work:
 
 def pictured(devices: int) -> Work:
     """From the address to the first picture, half of the visits."""
-    with _told(devices) as (service, _), _browser() as browser:
+    with _told(devices) as (service, _), browse() as browser:
         taken = []
         for _visit in range(VISITS):
-            page = _page(browser)
-            _visited(page, service)
+            page = open_page(browser)
+            visit(page, service)
             taken.append(float(page.evaluate("inked")) / 1000)
             page.context.close()
     note = f"fastest {min(taken):.2f} s, slowest {max(taken):.2f} s"
@@ -103,7 +103,7 @@ def pictured(devices: int) -> Work:
 
 def fetched(devices: int) -> Work:
     """The browser fetches and parses the same list of OSDs, and draws nothing."""
-    with _told(devices) as (service, _), _browser() as browser:
+    with _told(devices) as (service, _), browse() as browser:
         taken = []
         for _visit in range(VISITS):
             page = browser.new_context().new_page()
@@ -123,9 +123,9 @@ def fetched(devices: int) -> Work:
 
 def streamed(a_second: int) -> Work:
     """The longest frame while so many readings a second come in, once the first picture stands."""
-    with _told(6_000) as (service, hosts), _browser() as browser:
-        page = _page(browser)
-        _visited(page, service)
+    with _told(6_000) as (service, hosts), browse() as browser:
+        page = open_page(browser)
+        visit(page, service)
         page.wait_for_timeout(3_000)
         since = float(page.evaluate("performance.now()"))
         sending = threading.Thread(target=hosts.send, args=(STREAM_SECONDS, a_second))
@@ -145,9 +145,9 @@ def streamed(a_second: int) -> Work:
 
 def painted() -> Work:
     """From the answer to a reading that was stored to the map that shows it, half of the readings."""
-    with _told(6_000) as (service, _), _browser() as browser:
-        page = _page(browser)
-        _visited(page, service, "fleet?by=age")  # a disk that cannot be read tells no age
+    with _told(6_000) as (service, _), browse() as browser:
+        page = open_page(browser)
+        visit(page, service, "fleet?by=age")  # a disk that cannot be read tells no age
         page.wait_for_timeout(3_000)
         taken = []
         for turn in range(TURNS):
@@ -179,9 +179,9 @@ def listed() -> Work:
 
 def idle() -> Work:
     """What an open page costs where nothing happens: kB over a minute or so, headers included."""
-    with _told(6_000) as (service, _), _browser() as browser:
-        page = _page(browser)
-        _visited(page, service)
+    with _told(6_000) as (service, _), browse() as browser:
+        page = open_page(browser)
+        visit(page, service)
         page.wait_for_timeout(5_000)
         session = page.context.new_cdp_session(page)
         session.send("Network.enable")
@@ -233,7 +233,8 @@ def _told(devices: int) -> Iterator[tuple[Service, Hosts]]:
 
 
 @contextmanager
-def _browser() -> Iterator[Browser]:
+def browse() -> Iterator[Browser]:
+    """Debian's Chromium. Raises MissingInput."""
     from tests.system.browsing import CHROMIUM, chromium
 
     if not CHROMIUM.exists():
@@ -244,14 +245,16 @@ def _browser() -> Iterator[Browser]:
         yield browser
 
 
-def _page(browser: Browser) -> Page:
+def open_page(browser: Browser, watch: str = WATCH) -> Page:
+    """A page in a browser context of its own, with nothing cached, that notes its frames and its first picture."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
-    page.add_init_script(WATCH)
+    page.add_init_script(watch)
     page.set_default_timeout(120_000)
     return page
 
 
-def _visited(page: Page, service: Service, view: str = "fleet") -> None:
+def visit(page: Page, service: Service, view: str = "fleet") -> None:
+    """Open a view, and wait for the map's first picture."""
     page.goto(f"http://{service.address}/{view}")
     page.wait_for_function("() => inked !== null")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import re
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,15 +15,33 @@ ANYWAY_SECONDS = 10.0
 
 
 @dataclass
+class RoundSize:
+    """Bytes of the answers of one round, without their heads."""
+
+    packed: int = 0
+    """As they came."""
+    plain: int = 0
+    whole: bool = False
+    """True if the whole list of OSDs was among them."""
+
+
+@dataclass
 class Readers:
-    """All of one address; what they saw."""
+    """All of one address; what they saw.
+
+    parses: they parse every answer, as a browser does, which takes time between two pages.
+    tears: they request the whole list again whenever it changed between two of its pages.
+    """
 
     address: str
+    parses: bool = False
+    tears: bool = False
     rounds: int = 0
     failed: int = 0
     """Answers that were neither 200 nor 304, and connections that broke."""
     waits: list[float] = field(default_factory=list)
     """Seconds of each round."""
+    sizes: list[RoundSize] = field(default_factory=list)
 
     async def read(self, count: int, seconds: float, listening: Callable[[], None]) -> None:
         """So many at once, for so long from when all of them listen."""
@@ -39,7 +57,7 @@ class Readers:
         return reader, writer
 
     async def _reader(self, stream: asyncio.StreamReader, end: float) -> None:
-        asked = _Asked(self.address)
+        asked = _Asked(self.address, self.parses, self.tears)
         changed = asyncio.Event()
         hearing = asyncio.create_task(self._hear(stream, changed))
         try:
@@ -47,6 +65,8 @@ class Readers:
                 await self._round(asked)
                 took = time.monotonic() - now
                 self.waits.append(took)
+                self.sizes.append(asked.size)
+                asked.size = RoundSize()
                 self.rounds += 1
                 await asyncio.sleep(min(LONGEST_SECONDS, max(PAINT_SECONDS, REST * took)))
                 try:
@@ -80,22 +100,44 @@ class _Asked:
     """One connection, and the answers that are kept, by their tags."""
 
     address: str
+    parses: bool = False
+    tears: bool = False
     way: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     tags: dict[str, str] = field(default_factory=dict)
     at: str | None = None
+    size: RoundSize = field(default_factory=RoundSize)
 
     async def get(self, noun: str) -> int:
         """The status of the answer."""
         return (await self._ask(noun, noun))[0]
 
     async def osds(self) -> int:
-        """What changed of them since the last answer."""
-        status, body = await self._ask(f"osds?since={self.at}" if self.at else "osds", "osds")
-        if status == 200:
-            plain = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
-            # Two hundred browsers are two hundred machines: here is one, and it only looks where the answer ends.
-            (self.at,) = re.findall(r'"at":"([^"]+)"\}$', plain[-100:].decode())
+        """What changed of them since the last answer, page by page."""
+        since = f"since={self.at}" if self.at else ""
+        status, plain = await self._list(f"osds?{since}")
+        if status != 200:
+            return status
+        first = page = self._end_of(plain)
+        torn = False
+        while page.next is not None:
+            kept = "" if first.full else f"&{since}"
+            status, plain = await self._list(f"osds?cursor={page.next}{kept}")
+            if status != 200:
+                return status
+            page = self._end_of(plain)
+            torn |= page.at != first.at
+        self.size.whole |= first.full
+        self.at = None if torn and self.tears else first.at
         return status
+
+    async def _list(self, path: str) -> tuple[int, bytes]:
+        status, body = await self._ask(path)
+        return status, gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
+
+    def _end_of(self, plain: bytes) -> _PageEnd:
+        # Two hundred browsers are two hundred machines: here is one, and it only looks where the answer ends.
+        told = json.loads(plain if self.parses else b"{" + plain[plain.rindex(b'"next":') :])
+        return _PageEnd(told["next"], told["full"], told["at"])
 
     def close(self) -> None:
         """Let the connection go."""
@@ -103,8 +145,9 @@ class _Asked:
             self.way[1].close()
             self.way = None
 
-    async def _ask(self, path: str, kept: str) -> tuple[int, bytes]:
-        known = f"If-None-Match: {self.tags[kept]}\r\n" if kept in self.tags else ""
+    async def _ask(self, path: str, kept: str | None = None) -> tuple[int, bytes]:
+        """The status and the body of the answer. kept: the name under which its tag is kept; None: it is not."""
+        known = f"If-None-Match: {self.tags[kept]}\r\n" if kept is not None and kept in self.tags else ""
         asked = f"GET /api/v1/{path} HTTP/1.1\r\nHost: {self.address}\r\nAccept-Encoding: gzip\r\n{known}\r\n"
         if self.way is not None:
             # One that was idle for fifteen seconds is closed, and a browser, too, then asks on another one.
@@ -116,15 +159,27 @@ class _Asked:
         return await self._answer(asked, kept, *self.way)
 
     async def _answer(
-        self, asked: str, kept: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, asked: str, kept: str | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[int, bytes]:
         writer.write(asked.encode())
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
         body = await reader.readexactly(int(fields.get("content-length", "0")))
-        if "etag" in fields:
+        self.size.packed += len(body)
+        packed = fields.get("content-encoding") == "gzip"
+        self.size.plain += int.from_bytes(body[-4:], "little") if packed else len(body)
+        if kept is not None and "etag" in fields:
             self.tags[kept] = fields["etag"]
         return int(head[0].split()[1]), body
+
+
+@dataclass(frozen=True)
+class _PageEnd:
+    """What stands behind the items of a page of a list that is numbered."""
+
+    next: str | None
+    full: bool
+    at: str
 
 
 async def _connection(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

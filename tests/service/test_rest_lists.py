@@ -53,8 +53,8 @@ class Watched:
         self.application.fleet.update_view(replace(VIEW, osds=osds))
         self.application.changes.notify_change(ChangeKind.OSDS)
 
-    def page(self, limit: int, cursor: str | None) -> dict[str, Any]:
-        answer = self.list.build_page_since(limit, cursor, None)
+    def page(self, limit: int, cursor: str | None, since: str | None = None) -> dict[str, Any]:
+        answer = self.list.build_page_since(limit, cursor, since)
         answer.given = True
         found: dict[str, Any] = json.loads(answer.content)
         OsdPage.model_validate_json(json.dumps(found).replace('"in":', '"in_":'))
@@ -111,6 +111,87 @@ def test_who_follows_the_changes_holds_what_the_whole_list_says(
                     (row["osd"], row) for row in watched.page(10_000, None)["items"]
                 ]
         watched.application.store.close()
+
+
+@pytest.mark.slow
+@given(st.lists(FLEETS, min_size=2, max_size=12), st.integers(1, 4), st.integers(1, 40))
+@settings(deadline=None, max_examples=60)
+def test_who_asks_since_the_first_page_lacks_nothing_that_changed_between_pages(
+    fleets: list[dict[int, bool]], limit: int, many: int
+) -> None:
+    """The fleet changes before each page, and then stands still."""
+    turns = iter(fleets)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(list_answers, "MANY", many)
+        watched, held, at = Watched(Path(folder)), dict[int, Any](), None
+        for _ in range(len(fleets) + 3):
+            first = page = watched.page(limit, None, at)
+            held = {} if first["full"] else held
+            came, gone = list(first["items"]), set(first["removed"])
+            while page["next"] is not None:
+                watched.become(next(turns, watched.there))
+                page = watched.page(limit, page["next"], None if first["full"] else at)
+                came += page["items"]
+            held = {osd: row for osd, row in held.items() if osd not in gone}
+            held |= {row["osd"]: row for row in came}
+            at = first["at"]
+            watched.become(next(turns, watched.there))
+        settled = watched.page(10_000, None, at)
+        held = {} if settled["full"] else held
+        held = {osd: row for osd, row in held.items() if osd not in settled["removed"]}
+        held |= {row["osd"]: row for row in settled["items"]}
+        assert sorted(held.items()) == [(row["osd"], row) for row in watched.page(10_000, None)["items"]]
+        watched.application.store.close()
+
+
+def test_a_change_of_many_osds_is_told_page_by_page(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.become(dict.fromkeys(range(12), True))
+    at = watched.page(10_000, None)["at"]
+    watched.become({osd: osd % 2 == 0 for osd in range(12)} | {11: True})
+    first = watched.page(3, None, at)
+    second = watched.page(3, first["next"], at)
+    assert [[row["osd"] for row in page["items"]] for page in (first, second)] == [[1, 3, 5], [7, 9]]
+    assert (first["full"], second["full"], second["next"]) == (False, False, None)
+    watched.application.store.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(2_000_000, 2_999_999, False), (2_000_000, 3_000_000, True), (None, 0, True)],
+)
+def test_an_osd_whose_fullness_stays_the_same_to_a_thousandth_has_not_changed(
+    tmp_path: Path, before: int | None, after: int, told: bool
+) -> None:
+    watched = Watched(tmp_path)
+
+    def use(used: int | None) -> None:
+        osd = replace(VIEW.osds[OsdId(0)], size_bytes=1_000_000_000, used_bytes=used)
+        watched.application.fleet.update_view(replace(VIEW, osds={OsdId(0): osd}))
+        watched.application.changes.notify_change(ChangeKind.OSDS)
+
+    use(before)
+    at = watched.page(10_000, None)["at"]
+    use(after)
+    assert bool(watched.since(at)["items"]) is told
+    watched.application.store.close()
+
+
+@pytest.mark.parametrize(("after", "told"), [(1.23, False), (1.27, False), (1.29, True)])
+def test_an_osd_whose_latency_ratio_stays_the_same_to_a_twentieth_has_not_changed(
+    tmp_path: Path, after: float, told: bool
+) -> None:
+    watched = Watched(tmp_path)
+
+    def answer(ratio: float) -> None:
+        watched.application.fleet.update_view(replace(VIEW, latency_ratio={OsdId(0): ratio}))
+        watched.application.changes.notify_change(ChangeKind.OSDS)
+
+    answer(1.25)
+    at = watched.page(10_000, None)["at"]
+    answer(after)
+    assert [row["latency_ratio"] for row in watched.since(at)["items"]] == ([1.3] if told else [])
+    watched.application.store.close()
 
 
 @pytest.mark.parametrize(("changed", "whole"), [(6, False), (7, True)])

@@ -140,7 +140,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["add_readings", "append", "save_outlooks", "commit"])
+@pytest.mark.parametrize("step", ["add_readings", "append", "write_notes", "save_outlooks", "commit"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
     place: Place, step: str, after: bool

@@ -1,6 +1,6 @@
 /** What a disk's cell shows. Good, warning and bad are the service's words; the rest is what is known of it besides. */
 import type { Drain, DrainState, Intent, LifeChange, LifeState, Osd } from "./api/contract.ts";
-import { about, clockOf, percent, ratio, seconds, share } from "./format.ts";
+import { about, clockOf, percent, ratio, share } from "./format.ts";
 import { ruleOf } from "./source.ts";
 
 export type Condition =
@@ -28,7 +28,10 @@ export const CONDITIONS: readonly Condition[] = [
 ];
 
 /** An outlook is too old to act upon after 36 hours, unless the service says how often it reads (design 5, trust). */
-const OLD_SECONDS = 36 * 3_600;
+const OLD_MS = 36 * 3_600_000;
+
+/** The time before which an outlook is old at `now`. Times in UTC compare as texts, and thousands are compared at a time. */
+let oldBefore: { now: string; text: string } | null = null;
 
 const DRAINING: ReadonlySet<DrainState> = new Set([
   "approved",
@@ -45,8 +48,12 @@ export function isOpen(state: DrainState): boolean {
 }
 
 export function isOld(osd: Osd, now: string | null): boolean {
-  const behind = seconds(osd.as_of, now);
-  return behind !== null && behind > OLD_SECONDS;
+  if (osd.as_of === null || now === null) return false;
+  if (oldBefore?.now !== now) {
+    const at = Date.parse(now);
+    oldBefore = { now, text: Number.isNaN(at) ? "" : new Date(at - OLD_MS).toISOString() };
+  }
+  return osd.as_of < oldBefore.text;
 }
 
 /** Whether data leaves a disk: a quarantine moves none, a fill brings some. */

@@ -1841,7 +1841,8 @@ export interface components {
          * @description One OSD, the disk that stands in it, and its forecast. `slot` counts a host's OSDs from 0 in order of their ids.
          *
          *     `state`: of the disk; null where no disk is known. `status`: the disk's `severity`, and `unknown` for a disk that
-         *     failed or is retired, of which nothing is forecast.
+         *     failed or is retired, of which nothing is forecast. `used_bytes` is listed in thousandths of `size_bytes`, rounded
+         *     down, and `latency_ratio` in twentieths.
          */
         OsdBody: {
             osd: number;
@@ -1898,7 +1899,11 @@ export interface components {
             planned_bytes: number;
             held_by: string[];
         };
-        /** @description A page of OSDs in order of their ids, as of the change `at`; `full` is false if only changed OSDs are listed. */
+        /**
+         * @description A page of OSDs in order of their ids, as of the change `at`; `full` is false if only changed OSDs are listed.
+         *
+         *     OSDs may change while the pages are requested. After the last page, request what changed since `at` of the first.
+         */
         OsdPage: {
             items: components["schemas"]["OsdBody"][];
             next: string | null;
@@ -2543,7 +2548,7 @@ export interface operations {
                 limit?: number;
                 /** @description The field `next` of the page before. */
                 cursor?: string | null;
-                /** @description The field `at` of an earlier answer: only OSDs that changed since are listed. */
+                /** @description The field `at` of an earlier answer: only OSDs that changed since are listed. Repeat it with the cursor of a next page of such a list. */
                 since?: string | null;
             };
             header?: {
@@ -6970,7 +6975,7 @@ export interface operations {
                 limit?: number;
                 /** @description The field `next` of the page before. */
                 cursor?: string | null;
-                /** @description The field `at` of an earlier answer: only OSDs that changed since are listed. */
+                /** @description The field `at` of an earlier answer: only OSDs that changed since are listed. Repeat it with the cursor of a next page of such a list. */
                 since?: string | null;
             };
             header?: {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fleet, osd } from "../fleet/sample.ts";
-import { OsdList, merged } from "./osds.ts";
+import { OsdList, merged, placeOf } from "./osds.ts";
 
 const page = (told: object): object => ({ next: null, removed: [], full: true, at: "a-1", ...told });
 
@@ -37,12 +37,39 @@ test("a service that does not know what was seen answers with everything, and th
   assert.deepEqual((await list.now(ask)).map((one) => one.osd), [7]);
 });
 
-test("pages are joined; where the fleet changed between them, everything is asked for again", async () => {
+test("pages are joined; what changed between them comes with the answer since the first of them", async () => {
   const asked: string[] = [];
-  const answers = [page({ items: fleet(2), next: "x" }), page({ items: [osd(2)], at: "a-3" }), page({ items: fleet(3), at: "a-3" })];
+  const changed = osd(0, { up: false });
+  const answers = [
+    page({ items: fleet(2), next: "x" }),
+    page({ items: [osd(2)], at: "a-3" }),
+    page({ items: [changed], full: false, at: "a-3" }),
+  ];
   const list = new OsdList();
   const ask = async (path: string): Promise<unknown> => (asked.push(path), answers.shift());
   assert.equal((await list.now(ask)).length, 3);
+  assert.equal((await list.now(ask))[0], changed);
+  assert.deepEqual(asked, ["osds", "osds?cursor=x", "osds?since=a-1"]);
+});
+
+test("changes that fill more than one page are asked for since the same answer", async () => {
+  const asked: string[] = [];
+  const answers = [
+    page({ items: fleet(3) }),
+    page({ items: [osd(0, { up: false })], full: false, next: "y", at: "a-2" }),
+    page({ items: [osd(2, { up: false })], full: false, at: "a-4" }),
+    page({ items: [], full: false, at: "a-4" }),
+  ];
+  const list = new OsdList();
+  const ask = async (path: string): Promise<unknown> => (asked.push(path), answers.shift());
   await list.now(ask);
-  assert.deepEqual(asked, ["osds", "osds?cursor=x", "osds"]);
+  assert.deepEqual((await list.now(ask)).map((one) => one.up), [false, true, false]);
+  await list.now(ask);
+  assert.deepEqual(asked, ["osds", "osds?since=a-1", "osds?cursor=y&since=a-1", "osds?since=a-2"]);
+});
+
+test("an OSD is found by its number, and one that is not there is not", () => {
+  const some = [osd(1), osd(4), osd(9)];
+  assert.deepEqual([0, 1, 4, 5, 9, 10].map((number) => placeOf(some, number)), [null, 0, 1, null, 2, null]);
+  assert.equal(placeOf([], 1), null);
 });

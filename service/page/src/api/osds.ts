@@ -11,28 +11,50 @@ export class OsdList {
     this.#at = null;
   }
 
-  /** All OSDs by number, as they are now; the same array as before where nothing changed. Throws as `get` does. */
+  /** All OSDs by number, as they are now; the same array as before where nothing changed. Throws as `get` does.
+   *
+   *  The fleet may change while its pages are fetched. What a page lacks changed after the first page was made, so the
+   *  next answer, since that page, brings it.
+   */
   async now(ask: (path: string) => Promise<unknown> = getAnew): Promise<Osd[]> {
-    const first = (await ask(this.#at === null ? "osds" : `osds?since=${encodeURIComponent(this.#at)}`)) as OsdPage;
+    const since = this.#at === null ? "" : `since=${encodeURIComponent(this.#at)}`;
+    const first = (await ask(since ? `osds?${since}` : "osds")) as OsdPage;
     const items = [...first.items];
-    let torn = false;
-    for (let page = first; page.next !== null; ) {
-      page = (await ask(`osds?cursor=${encodeURIComponent(page.next)}`)) as OsdPage;
+    const kept = first.full ? "" : `&${since}`;
+    for (let next = first.next; next !== null; ) {
+      const page = (await ask(`osds?cursor=${encodeURIComponent(next)}${kept}`)) as OsdPage;
       items.push(...page.items);
-      torn ||= page.at !== first.at;
+      next = page.next;
     }
     this.#items = first.full || this.#items === null ? items : merged(this.#items, items, first.removed);
-    // Pages of two changes lack what changed between them: the next round asks for everything.
-    this.#at = torn ? null : first.at;
+    this.#at = first.at;
     return this.#items;
   }
+}
+
+/** The place of the OSD with this number in a list by number; null where it is not in the list. */
+export function placeOf(osds: readonly Osd[], number: number): number | null {
+  let low = 0;
+  let high = osds.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((osds[middle]?.osd ?? 0) < number) low = middle + 1;
+    else high = middle;
+  }
+  return osds[low]?.osd === number ? low : null;
 }
 
 /** `before` with what changed put in its place, in order of numbers. */
 export function merged(before: Osd[], changed: readonly Osd[], gone: readonly number[]): Osd[] {
   if (changed.length === 0 && gone.length === 0) return before;
-  const byNumber = new Map(before.map((osd) => [osd.osd, osd]));
-  for (const osd of changed) byNumber.set(osd.osd, osd);
-  for (const number of gone) byNumber.delete(number);
-  return [...byNumber.values()].sort((a, b) => a.osd - b.osd);
+  const after = [...before];
+  const come: Osd[] = [];
+  for (const osd of changed) {
+    const place = placeOf(before, osd.osd);
+    if (place === null) come.push(osd);
+    else after[place] = osd;
+  }
+  if (come.length === 0 && gone.length === 0) return after;
+  const left = new Set(gone);
+  return [...after.filter((osd) => !left.has(osd.osd)), ...come].sort((a, b) => a.osd - b.osd);
 }

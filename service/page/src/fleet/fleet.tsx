@@ -51,6 +51,7 @@ function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof need
   const at = now.value;
   const sorted = useMemo(() => sortBy(by, list, at), [by, list, at]);
   const shown = useMemo(() => {
+    if (!chosen && !text.trim()) return () => true;
     const kept = list.map((osd, index) => (!chosen || sorted.buckets[sorted.of[index] ?? 0]?.key === chosen) && answersTo(osd, text));
     return (index: number): boolean => kept[index] ?? false;
   }, [list, sorted, chosen, text]);
@@ -68,7 +69,7 @@ function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof need
       {asTable ? (
         <FleetTable osds={list.filter((_, index) => shown(index))} now={at} />
       ) : (
-        <FleetMap osds={list} sorted={sorted} shown={shown} byOutlook={by === "outlook"} now={at} />
+        <FleetMap osds={list} sorted={sorted} shown={shown} now={at} />
       )}
     </>
   );

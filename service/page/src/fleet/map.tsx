@@ -1,6 +1,7 @@
 /** The map of all disks: one canvas for the eye, a grid of the focused rack over it for keys and screen readers. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Osd } from "../api/contract.ts";
+import { placeOf } from "../api/osds.ts";
 import { condition } from "../condition.ts";
 import { onLetter } from "../keys.ts";
 import { osdLink } from "../links.ts";
@@ -9,21 +10,20 @@ import { useWidth } from "../width.ts";
 import type { Sorted } from "./colouring.ts";
 import { RackGrid } from "./grid.tsx";
 import { cellAt, layOut, type Layout } from "./layout.ts";
-import { paint, paletteOf } from "./paint.ts";
+import { Painter } from "./painter.ts";
 import { Tooltip } from "./tooltip.tsx";
 
 interface Props {
   osds: readonly Osd[];
   sorted: Sorted;
   shown: (index: number) => boolean;
-  byOutlook: boolean;
   now: string | null;
 }
 
 const PHONE = 600;
 const TALL = 1000;
 
-export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
+export function FleetMap({ osds, sorted, shown, now }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(frame);
@@ -33,21 +33,20 @@ export function FleetMap({ osds, sorted, shown, byOutlook, now }: Props) {
   const [hovered, setHovered] = useState<number | null>(null);
   const steered = useRef(false);
 
-  const layout = useMemo(() => (width > 0 ? layOut(osds, width, zoom, innerHeight < TALL) : null), [shapeOf(osds), width, zoom]);
+  const places = usePlaces(osds);
+  const layout = useMemo(() => (width > 0 ? layOut(osds, width, zoom, innerHeight < TALL) : null), [places, width, zoom]);
   const conditions = useMemo(() => osds.map((osd) => condition(osd, now)), [osds, now]);
-  const indexOf = useMemo(() => new Map(osds.map((osd, index) => [osd.osd, index])), [osds]);
-  const focusedIndex = focused === null ? null : (indexOf.get(focused) ?? null);
-  const hoveredIndex = hovered === null ? null : (indexOf.get(hovered) ?? null);
+  const focusedIndex = focused === null ? null : placeOf(osds, focused);
+  const hoveredIndex = hovered === null ? null : placeOf(osds, hovered);
 
+  const painter = useRef<Painter | null>(null);
+  painter.current ??= new Painter();
   useLayoutEffect(() => {
-    const sheet = canvas.current;
-    if (!sheet || !layout) return undefined;
-    const drawing = requestAnimationFrame(() => {
-      const scene = { layout, osds, conditions, ...sorted, shown, byOutlook, focused: focusedIndex, hovered: hoveredIndex };
-      paint(sheet, scene, paletteOf(sheet));
-    });
-    return () => cancelAnimationFrame(drawing);
+    if (!canvas.current || !layout) return;
+    const scene = { layout, osds, conditions, ...sorted, shown, focused: focusedIndex, hovered: hoveredIndex };
+    painter.current?.show(canvas.current, scene, theme);
   }, [layout, osds, conditions, sorted, shown, focusedIndex, hoveredIndex, theme]);
+  useEffect(() => () => painter.current?.stop(), []);
 
   const step = (by: 1 | -1): void => {
     if (!layout) return;
@@ -127,14 +126,23 @@ function rackAt(layout: Layout, x: number, y: number): string | null {
   return inside?.rack ?? null;
 }
 
-/** Changes only when disks come, go or move: a new outlook needs no new layout. */
-function shapeOf(osds: readonly Osd[]): string {
-  let hash = 7;
-  for (const osd of osds) {
-    hash = (Math.imul(hash, 31) + osd.osd * 131 + osd.slot) | 0;
-    for (let i = 0; i < osd.host.length; i += 1) hash = (Math.imul(hash, 31) + osd.host.charCodeAt(i)) | 0;
-  }
-  return `${osds.length}:${hash}`;
+/** Grows when disks come, go or move: a new outlook needs no new layout. */
+function usePlaces(osds: readonly Osd[]): number {
+  const last = useRef({ osds, turn: 0 });
+  if (!samePlaces(last.current.osds, osds)) last.current.turn += 1;
+  last.current.osds = osds;
+  return last.current.turn;
+}
+
+function samePlaces(before: readonly Osd[], after: readonly Osd[]): boolean {
+  if (before === after) return true;
+  return (
+    before.length === after.length &&
+    after.every((osd, index) => {
+      const old = before[index];
+      return osd === old || (osd.osd === old?.osd && osd.slot === old.slot && osd.host === old.host && osd.rack === old.rack);
+    })
+  );
 }
 
 /** Grows when light turns dark, colours are forced or the pixel density changes: the canvas must then be drawn anew. */

@@ -1,4 +1,4 @@
-/** Draws the map on its canvas. Everything is drawn anew each time: 6,000 cells take a few milliseconds. */
+/** Draws blocks of the map on its canvas; `painter.ts` says which of them, and when. */
 import type { Osd } from "../api/contract.ts";
 import { brief, type Condition } from "../condition.ts";
 import { FORMS } from "../forms.ts";
@@ -15,7 +15,6 @@ export interface Scene {
   shown: (index: number) => boolean;
   focused: number | null;
   hovered: number | null;
-  byOutlook: boolean;
 }
 
 const INSIDE_FROM = 16;
@@ -49,8 +48,11 @@ export function paletteOf(element: Element): (name: string) => string {
   };
 }
 
-export function paint(canvas: HTMLCanvasElement, scene: Scene, colour: (name: string) => string): void {
-  const { layout } = scene;
+/** Room around a block for the ring and the marks of cells at its edge. */
+const MARGIN = 5;
+
+/** The context of a canvas that is as large as the layout; null where the browser has none. A canvas of another size is cleared. */
+export function sized(canvas: HTMLCanvasElement, layout: Layout): CanvasRenderingContext2D | null {
   const scale = devicePixelRatio || 1;
   const width = Math.round(layout.width * scale);
   const height = Math.round(layout.height * scale);
@@ -59,18 +61,33 @@ export function paint(canvas: HTMLCanvasElement, scene: Scene, colour: (name: st
     canvas.height = height;
   }
   const ctx = canvas.getContext("2d");
-  if (!ctx) return;
-  ctx.setTransform(scale, 0, 0, scale, 0, 0);
-  ctx.clearRect(0, 0, layout.width, layout.height);
-  const font = getComputedStyle(canvas).fontFamily;
-  for (const block of layout.blocks) paintNames(ctx, scene, block, colour, font);
-  layout.cells.forEach((cell, index) => {
-    ctx.globalAlpha = scene.shown(index) ? 1 : 0.18;
-    paintCell(ctx, scene, index, cell.x, cell.y, colour, font);
-  });
+  ctx?.setTransform(scale, 0, 0, scale, 0, 0);
+  return ctx;
+}
+
+/** Draws one block in place of what stood there. */
+export function paintBlock(
+  ctx: CanvasRenderingContext2D,
+  scene: Scene,
+  block: Block,
+  colour: (name: string) => string,
+  font: string,
+): void {
+  const width = Math.max(block.width, block.cellsEnd - block.x);
+  ctx.clearRect(block.x - MARGIN, block.y, width + 2 * MARGIN, block.height + MARGIN);
+  paintNames(ctx, scene, block, colour, font);
+  let alpha = 1;
+  for (const row of block.hosts) {
+    for (const cell of row.cells) {
+      const own = scene.shown(cell.index) ? 1 : 0.18;
+      if (own !== alpha) ctx.globalAlpha = alpha = own;
+      paintCell(ctx, scene, cell.index, cell.x, cell.y, colour, font);
+    }
+  }
   ctx.globalAlpha = 1;
-  paintRing(ctx, scene, scene.hovered, colour("muted"));
-  paintRing(ctx, scene, scene.focused, colour("text"));
+  const within = (index: number | null): boolean => block.hosts.some((row) => row.cells.some((cell) => cell.index === index));
+  if (scene.hovered !== null && within(scene.hovered)) paintRing(ctx, scene, scene.hovered, colour("muted"));
+  if (scene.focused !== null && within(scene.focused)) paintRing(ctx, scene, scene.focused, colour("text"));
 }
 
 function paintNames(ctx: CanvasRenderingContext2D, scene: Scene, block: Block, colour: (name: string) => string, font: string): void {
