@@ -34,6 +34,7 @@ MODULES = (
     "planning",
     "collecting",
     "histories",
+    "shared_copies",
     "streaming",
     "answering",
     "loading",
