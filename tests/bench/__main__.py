@@ -34,6 +34,7 @@ MODULES = (
     "planning",
     "collecting",
     "histories",
+    "retention_day",
     "shared_copies",
     "streaming",
     "answering",
