@@ -59,7 +59,7 @@ def open_duckdb(**settings: str | int) -> duckdb.DuckDBPyConnection:
     """Open a database in memory that prints nothing."""
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=dict(settings))
+    connection = duckdb.connect(":memory:", config={**settings})
     connection.execute("SET enable_progress_bar = false")  # after 2 s a progress bar would go to stdout
     return connection
 

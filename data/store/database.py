@@ -68,16 +68,14 @@ class Database(Protocol):
         """Return the condition that the column's value contains `part`."""
         ...
 
-    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[tuple[str, int, int]]:
+    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[str, int, int]:
         """Return a query that answers the ranges as rows: key, begin, end."""
         ...
 
-    def rows_in_ranges(
-        self, table: Table, key: str, time: str, ranges: Select[tuple[str, int, int]]
-    ) -> Subquery:
+    def rows_in_ranges(self, table: Table, key: str, time: str, ranges: Select[str, int, int]) -> Subquery:
         """Return the rows whose column `key` has the key of a range, and `time` is in it: the table's columns.
 
-        The index is read at each range and nowhere else, whatever the planner knows of the table.
+        The index is read at each range and nowhere else, even if the planner knows nothing of the table.
         """
         ...
 
@@ -87,7 +85,7 @@ class Database(Protocol):
         table: Table,
         key: str,
         time: str,
-        ranges: Select[tuple[str, int, int]],
+        ranges: Select[str, int, int],
     ) -> int:
         """Delete the rows that `rows_in_ranges` returns, by one statement; return how many."""
         ...

@@ -111,7 +111,7 @@ class PostgresDatabase:
         """Return the condition that the column's value contains `part`."""
         return func.position(literal(part, column.type).op("IN")(column)) > 0
 
-    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[tuple[str, int, int]]:
+    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[str, int, int]:
         """Return a query that answers the ranges, which are three arrays."""
         keys = bindparam(None, [one.key for one in ranges], type_=postgresql.ARRAY(String))
         begins = bindparam(None, [one.begin for one in ranges], type_=postgresql.ARRAY(BigInteger))
@@ -120,9 +120,7 @@ class PostgresDatabase:
             func.unnest(keys).label("of"), func.unnest(begins).label("begin"), func.unnest(ends).label("end")
         )
 
-    def rows_in_ranges(
-        self, table: Table, key: str, time: str, ranges: Select[tuple[str, int, int]]
-    ) -> Subquery:
+    def rows_in_ranges(self, table: Table, key: str, time: str, ranges: Select[str, int, int]) -> Subquery:
         """Return the rows of the ranges, by one look into the index for each.
 
         The order inside keeps the planner from a plain join, for which it would read the whole table.
@@ -130,7 +128,7 @@ class PostgresDatabase:
         return self._select_in_ranges(table, key, time, ranges, list(table.columns)).subquery()
 
     def delete_ranges(
-        self, connection: Connection, table: Table, key: str, time: str, ranges: Select[tuple[str, int, int]]
+        self, connection: Connection, table: Table, key: str, time: str, ranges: Select[str, int, int]
     ) -> int:
         """Delete the rows of the ranges by their places in the table, which are read as an array; return how many."""
         place: ColumnElement[Any] = literal_column(f"{table.name}.ctid", _Servers("tid"))
@@ -143,9 +141,9 @@ class PostgresDatabase:
         table: Table,
         key: str,
         time: str,
-        ranges: Select[tuple[str, int, int]],
+        ranges: Select[str, int, int],
         columns: Sequence[ColumnElement[Any]],
-    ) -> Select[Any]:
+    ) -> Select[*tuple[Any, ...]]:
         of, begin, end = (asked := ranges.subquery()).c
         mine = (
             select(*columns)

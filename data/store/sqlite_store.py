@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import (
+    BigInteger,
     Column,
     ColumnElement,
     Connection,
     Integer,
     Select,
+    String,
     Subquery,
     Table,
     and_,
@@ -105,19 +107,21 @@ class SqliteDatabase:
         """Return the condition that the column's value contains `part`."""
         return func.instr(column, part) > 0
 
-    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[tuple[str, int, int]]:
+    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[str, int, int]:
         """Return a query that answers the ranges, which are one JSON array."""
         given = func.json_each(msgspec.json.encode(ranges).decode()).table_valued("value")
-        return select(*(func.json_extract(given.c.value, f"$[{place}]") for place in range(3)))
+        return select(
+            func.json_extract(given.c.value, "$[0]", type_=String),
+            func.json_extract(given.c.value, "$[1]", type_=BigInteger),
+            func.json_extract(given.c.value, "$[2]", type_=BigInteger),
+        )
 
-    def rows_in_ranges(
-        self, table: Table, key: str, time: str, ranges: Select[tuple[str, int, int]]
-    ) -> Subquery:
+    def rows_in_ranges(self, table: Table, key: str, time: str, ranges: Select[str, int, int]) -> Subquery:
         """Return the rows of the ranges, by a loop over them."""
         return self._select_in_ranges(table, key, time, ranges, list(table.columns)).subquery()
 
     def delete_ranges(
-        self, connection: Connection, table: Table, key: str, time: str, ranges: Select[tuple[str, int, int]]
+        self, connection: Connection, table: Table, key: str, time: str, ranges: Select[str, int, int]
     ) -> int:
         """Delete the rows of the ranges by their numbers in the file; return how many."""
         number: ColumnElement[int] = literal_column(f"{table.name}.rowid", Integer)
@@ -129,9 +133,9 @@ class SqliteDatabase:
         table: Table,
         key: str,
         time: str,
-        ranges: Select[tuple[str, int, int]],
+        ranges: Select[str, int, int],
         columns: Sequence[ColumnElement[Any]],
-    ) -> Select[Any]:
+    ) -> Select[*tuple[Any, ...]]:
         of, begin, end = (asked := ranges.subquery()).c
         mine = and_(table.c[key] == of, table.c[time] >= begin, table.c[time] < end)
         return select(*columns).select_from(asked.join(table, mine)).correlate(None)

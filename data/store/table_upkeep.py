@@ -186,7 +186,8 @@ def _work_by_keys(
         keys = _read_keys(table, key, together, after, connection)
         return keys, work(keys, connection) if keys else 0
 
-    at, total = None, 0
+    at: str | None = None
+    total = 0
     while True:
         keys, count = database.write(partial(step, at))
         total += count
@@ -197,7 +198,7 @@ def _work_by_keys(
 
 def _iterate_table_keys(database: Database, table: Table, key: str) -> Iterator[Any]:
     """Yield every key of a table in order."""
-    at = None
+    at: str | None = None
     while True:
         keys = database.read(partial(_read_keys, table, key, TOGETHER, at))
         yield from keys
@@ -308,10 +309,10 @@ def _thin_readings(
 def _thin_silent_day(database: Database, day: KeyRange, connection: Connection) -> int:
     """Drop the readings of a day before its last, which is no Smart one, but for the last Smart one."""
     table = store_schema.readings
-    mine = (table.c.device == day.key, table.c.taken_at >= day.begin, table.c.taken_at < day.end)
+    mine = [table.c.device == day.key, table.c.taken_at >= day.begin, table.c.taken_at < day.end]
     kept, _ = _find_earlier_smart_reading(database, connection, DeviceId(day.key), day.end)
     if kept is not None:
-        mine = (*mine, table.c.taken_at != kept)
+        mine.append(table.c.taken_at != kept)
     return _delete_rows(table.delete().where(*mine), connection)
 
 
@@ -325,7 +326,7 @@ def _thin_outlooks(
 
 def _select_full_days(
     database: Database, table: Table, time: str, begin: int, end: int, devices: Sequence[str]
-) -> Select[tuple[str, int, int]]:
+) -> Select[str, int, int]:
     """Select device, begin and the time of the last row of each device's day in [begin, end) with several rows."""
     ranges = database.list_ranges([KeyRange(device, begin, end) for device in devices])
     rows = database.rows_in_ranges(table, "device", time, ranges)
