@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.data.history import EPOCH, HistoryFiles, UnreadableHistory, columns_of, day_sql, table_of
+from predrain.data.history.history_tables import open_duckdb
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,8 @@ def sources_of(paths: Sequence[Path], *, until: date | None = None, threads: int
 
     The same drive in two groups gives two spans: the time between them is unknown. Raises UnreadableHistory.
     """
-    import duckdb
-
     files = HistoryFiles(paths, threads=threads)
-    with duckdb.connect(":memory:", config={"threads": threads}) as connection:
-        connection.execute("SET enable_progress_bar = false")  # after 2 s a progress bar would go to stdout
+    with open_duckdb(threads=threads) as connection:
         daily = [path for path in files.paths if "failure" in columns_of(connection, path)]
         changes = [path for path in files.paths if path not in daily]
         if changes and not files.others:

@@ -2,8 +2,8 @@
 """A set of history files, read whole or a part of the drives at a time, in memory that does not grow with the files.
 
 A part is a range of serial numbers that holds about as many rows as asked for, so the results of the parts are in the
-order of the drives. If every file would have to be read many times, the rows are first copied to scratch files, one
-for each part.
+order of the drives. If every file would have to be read many times, the rows are first copied to scratch files of
+each part (`data.history.row_copies`).
 """
 
 from __future__ import annotations
@@ -12,34 +12,38 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final
 
 from predrain.data.history.drive_rows import EPOCH, FIRST_DAY, History, HistoryDefects, Keep, history_of
 from predrain.data.history.history_tables import (
     CANONICAL,
     Table,
     UnreadableHistory,
-    build_unreadable_error,
+    ask_duckdb,
     is_history,
     is_parquet,
+    open_duckdb,
+    quote_sql_text,
     types_of,
 )
-
-if TYPE_CHECKING:
-    import duckdb
-
-Answer = TypeVar("Answer")
+from predrain.data.history.row_copies import (
+    SHARES_A_WORKER,
+    Copiers,
+    RowCopies,
+    copy_share,
+    count_broken_lines,
+    cut_into_shares,
+)
 
 ROWS_A_PART: Final = 750_000
 SCANS: Final = 8
-"""Number of parts up to which a parquet file is read again for each part: a copy of the rows costs as much as so many
-reads."""
-COPYING: Final = "1GB"
-"""Memory for copying rows; the rest goes to the scratch folder."""
+"""Number of parts up to which threads read a parquet file again for each part: a copy of the rows costs as much as so
+many reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,16 @@ class SerialRange:
 
     low: str | None = None
     high: str | None = None
+    copies: RowCopies | None = None
+    """The copies of their rows; None: the rows are read from the files themselves."""
 
     def to_sql_condition(self) -> str:
         """Return the range as SQL.
 
         Rows without a serial number belong to the first part, so that they are counted once.
         """
-        low = "true" if self.low is None else f"serial >= {_quote_sql_text(self.low)}"
-        high = "true" if self.high is None else f"serial < {_quote_sql_text(self.high)}"
+        low = "true" if self.low is None else f"serial >= {quote_sql_text(self.low)}"
+        high = "true" if self.high is None else f"serial < {quote_sql_text(self.high)}"
         return f"({low} AND {high})" if self.low is not None else f"(serial IS NULL OR {high})"
 
 
@@ -70,15 +76,11 @@ class HistoryFiles:
 
         With `forgiving`, such files are left out as long as one can be read; `refused` gives the reason for each.
         """
-        import duckdb
-
-        self._connection = duckdb.connect(":memory:", config={"threads": threads})
-        self._connection.execute("SET enable_progress_bar = false")
+        self._threads = threads
+        self._connection = open_duckdb(threads=threads)
         self._tables: list[Table] = []
         self.others: list[Path] = []
         self.refused: list[str] = []
-        self._copies: dict[SerialRange, str] = {}
-        self._broken = 0
         for path in paths:
             try:
                 self._add(path)
@@ -103,9 +105,16 @@ class HistoryFiles:
                 f"{path} lacks date, serial_number or model; give Backblaze-shaped parquet or CSV."
             )
 
-    def __reduce__(self) -> tuple[type[HistoryFiles], tuple[list[Path]]]:
-        """Pickle the paths only: another process opens the same files again, and copies stay in this process."""
-        return HistoryFiles, (self.paths,)
+    def __reduce__(self) -> tuple[Callable[[list[Table]], HistoryFiles], tuple[list[Table]]]:
+        """Pickle the files' columns: another process reads the same files, a part in one thread."""
+        return HistoryFiles._of_tables, (self._tables,)
+
+    @classmethod
+    def _of_tables(cls, tables: list[Table]) -> HistoryFiles:
+        files = cls.__new__(cls)
+        files._threads, files._tables, files.others, files.refused = 1, tables, [], []
+        files._connection = open_duckdb(threads=1)
+        return files
 
     @property
     def paths(self) -> list[Path]:
@@ -133,16 +142,17 @@ class HistoryFiles:
             # Rows from the future are read along to be counted.
             ahead = "" if today is None else f" OR day > {(today - EPOCH).days}"
             kept.append(f"(day IS NULL OR day <= {(until - EPOCH).days}{ahead})")
-        rows = self._copies.get(part) or self._rows()
+        rows = self._rows() if part.copies is None else part.copies.build_select_sql()
         query = (
             f"SELECT {', '.join(CANONICAL)} FROM ({rows}) WHERE {' AND '.join(kept)} "
             "ORDER BY serial, day, s9 NULLS FIRST, file, place"
         )
         with self._connection.cursor() as cursor:
-            table = self._asked(lambda: cursor.sql(query).to_arrow_table())
-            broken = self._rejected(cursor) if part not in self._copies else self._broken
-        if part.low is not None:
-            broken = 0
+            table = ask_duckdb(self.paths, lambda: cursor.sql(query).to_arrow_table())
+            if part.copies is not None:
+                broken = part.copies.broken
+            else:
+                broken = count_broken_lines(cursor, self.paths) if part.low is None else 0
         return history_of(
             table, today=None if today is None else (today - EPOCH).days, keep=keep, broken=broken
         )
@@ -161,8 +171,8 @@ class HistoryFiles:
             f"WHERE day IS NULL OR day <= {(high - EPOCH).days} OR day > {(future - EPOCH).days})"
         )
         with self._connection.cursor() as cursor:
-            counted = self._asked(lambda: cursor.execute(query).fetchall())[0]
-            broken = self._rejected(cursor)
+            counted = ask_duckdb(self.paths, lambda: cursor.execute(query).fetchall())[0]
+            broken = count_broken_lines(cursor, self.paths)
         rows, nameless, undated, ahead, wordy = (int(count or 0) for count in counted)
         return HistoryDefects(
             rows=rows, nameless=nameless, undated=undated, future=ahead, wordy=wordy, broken=broken
@@ -176,7 +186,7 @@ class HistoryFiles:
             f"WHERE serial IS NOT NULL AND day IS NOT NULL{cut} GROUP BY serial"
         )
         with self._connection.cursor() as cursor:
-            models = dict(self._asked(lambda: cursor.execute(query).fetchall()))
+            models = dict(ask_duckdb(self.paths, lambda: cursor.execute(query).fetchall()))
         return [str(models.get(serial) or "") for serial in serials]
 
     def read_models(self) -> dict[str, frozenset[str]]:
@@ -188,16 +198,16 @@ class HistoryFiles:
         with self._connection.cursor() as cursor:
             return {
                 str(model): frozenset(map(str, serials))
-                for model, serials in self._asked(lambda: cursor.execute(query).fetchall())
+                for model, serials in ask_duckdb(self.paths, lambda: cursor.execute(query).fetchall())
             }
 
     def split_into_parts(
-        self, rows_per_part: int = ROWS_A_PART, *, in_place: bool = False
+        self, rows_per_part: int = ROWS_A_PART, copiers: Copiers | None = None
     ) -> list[SerialRange]:
         """Return parts of the drives in order, each of at most `rows_per_part` rows or one drive.
 
-        With `in_place` the rows are never copied, since the parts will be read where the scratch folder is not
-        available.
+        Raises UnreadableHistory. `copiers` are the processes that will read the parts, and copy the rows before;
+        None: this process does both, and may read few parts in place.
         """
         lows: list[str] = []
         with self._connection.cursor() as cursor:
@@ -205,7 +215,7 @@ class HistoryFiles:
                 f"SELECT serial, count(*) FROM ({self._rows()}) WHERE serial <> '' GROUP BY serial ORDER BY 1"
             )
             filled = 0
-            counted = self._asked(lambda: cursor.execute(query))
+            counted = ask_duckdb(self.paths, lambda: cursor.execute(query))
             while batch := counted.fetchmany(10_000):
                 for serial, rows in batch:
                     if not lows or filled + rows > rows_per_part:
@@ -214,68 +224,27 @@ class HistoryFiles:
                     filled += rows
         bounds: list[str | None] = [None, *lows[1:], None]
         parts = [SerialRange(low, high) for low, high in pairwise(bounds)]
-        dear = len(parts) > SCANS or not all(is_parquet(path) for path in self.paths)
-        if len(parts) > 1 and dear and not in_place:
-            self._copy(parts)
-        return parts
+        few = len(parts) <= SCANS and all(is_parquet(path) for path in self.paths)
+        in_place = len(parts) == 1 or (few and copiers is None)
+        return parts if in_place else self._copy(parts, copiers)
 
-    def _copy(self, parts: Sequence[SerialRange]) -> None:
-        folder = tempfile.mkdtemp(prefix="predrain-rows-")
+    def _copy(self, parts: Sequence[SerialRange], copiers: Copiers | None) -> list[SerialRange]:
+        """Copy the rows and return the parts with the copies of their rows. The copies go with this object."""
+        folder = Path(tempfile.mkdtemp(prefix="predrain-rows-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        copying = (
-            f"COPY (SELECT *, {_build_part_number_sql(parts)} AS part FROM ({self._rows()})) TO "
-            f"{_quote_sql_text(folder)} "
-            "(FORMAT parquet, PARTITION_BY (part), COMPRESSION lz4)"
+        work = partial(
+            copy_share,
+            folder=folder,
+            lows=[part.low for part in parts if part.low is not None],
+            threads=self._threads if copiers is None else 1,
         )
-        with self._connection.cursor() as cursor:
-            cursor.execute(f"SET temp_directory = {_quote_sql_text(folder)}")
-            cursor.execute(f"SET memory_limit = '{COPYING}'")
-            self._asked(lambda: cursor.execute(copying))
-            cursor.execute("RESET memory_limit")
-            self._broken = self._rejected(cursor)
-        for index, part in enumerate(parts):
-            source = _quote_sql_text(f"{folder}/part={index}/*.parquet")
-            self._copies[part] = f"SELECT * FROM read_parquet({source}, hive_partitioning = false)"
+        count = 1 if copiers is None else SHARES_A_WORKER * copiers.workers
+        shares = cut_into_shares(self._connection, self._tables, count)
+        broken = sum(map(work, shares) if copiers is None else copiers.map_parts(work, shares))
+        return [
+            replace(part, copies=RowCopies(folder, number, broken if part.low is None else 0))
+            for number, part in enumerate(parts)
+        ]
 
     def _rows(self) -> str:
         return " UNION ALL ".join(table.build_select_sql() for table in self._tables)
-
-    def _rejected(self, cursor: duckdb.DuckDBPyConnection) -> int:
-        """Return the number of CSV lines that the cursor's last query could not parse."""
-        if all(is_parquet(path) for path in self.paths):
-            return 0
-        query = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
-        return int(cursor.execute(query).fetchall()[0][0])
-
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """Return DuckDB's answer. Raises UnreadableHistory, with the file that breaks off if DuckDB names it."""
-        import duckdb
-
-        try:
-            return ask()
-        except duckdb.OutOfMemoryException as error:
-            raise UnreadableHistory(
-                f"The rows fit neither memory nor the scratch folder ({str(error).splitlines()[0]}); "
-                "free space, or name another folder by TMPDIR."
-            ) from None
-        except duckdb.Error as error:
-            named = [path for path in self.paths if str(path) in str(error)]
-            raise build_unreadable_error(named[0] if named else self.paths[0].parent, error) from None
-
-
-def _build_part_number_sql(parts: Sequence[SerialRange], first: int = 0) -> str:
-    """Return SQL for the number of a row's part, by bisection; rows without a serial number go to the first part."""
-    if len(parts) == 1:
-        return str(first)
-    middle = len(parts) // 2
-    low = parts[middle].low or ""
-    upper, lower = (
-        _build_part_number_sql(parts[middle:], first + middle),
-        _build_part_number_sql(parts[:middle], first),
-    )
-    return f"CASE WHEN serial >= {_quote_sql_text(low)} THEN {upper} ELSE {lower} END"
-
-
-def _quote_sql_text(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from predrain.data.history.smart_ranges import LIMITS
 from predrain.data.refusal import Refusal
 
 if TYPE_CHECKING:
     import duckdb
+
+Answer = TypeVar("Answer")
 
 CANONICAL: Final = ("serial", "model", "day", "wordy", *(f"s{n}" for n in LIMITS))
 """Columns of every `build_select_sql`, before `file` and `place`, which order the rows of one day."""
@@ -53,6 +55,37 @@ def build_unreadable_error(path: Path, error: Exception) -> UnreadableHistory:
     return UnreadableHistory(f"{path} cannot be read as parquet or CSV ({first}); check or replace it.")
 
 
+def open_duckdb(**settings: str | int) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that prints nothing."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config={**settings})
+    connection.execute("SET enable_progress_bar = false")  # after 2 s a progress bar would go to stdout
+    return connection
+
+
+def ask_duckdb(paths: Sequence[Path], ask: Callable[[], Answer]) -> Answer:
+    """Return DuckDB's answer. Raises UnreadableHistory, with the file that breaks off if DuckDB names it."""
+    import duckdb
+
+    try:
+        return ask()
+    except duckdb.OutOfMemoryException as error:
+        raise UnreadableHistory(
+            f"The rows fit neither memory nor the scratch folder ({str(error).splitlines()[0]}); "
+            "free space, or name another folder by TMPDIR."
+        ) from None
+    except duckdb.Error as error:
+        named = [path for path in paths if str(path) in str(error)]
+        raise build_unreadable_error(named[0] if named else paths[0].parent, error) from None
+
+
+def quote_sql_text(text: str) -> str:
+    """Return the text as an SQL literal."""
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
 def is_parquet(path: Path) -> bool:
     """Return whether the file's ending is that of parquet; any other file is CSV."""
     return path.suffix.lower() in (".parquet", ".pq")
@@ -60,11 +93,11 @@ def is_parquet(path: Path) -> bool:
 
 def table_of(path: Path) -> str:
     """Return the SQL table function that reads this file. CSV columns come as text; broken lines are set aside."""
-    quoted = str(path).replace("'", "''")
+    quoted = quote_sql_text(str(path))
     if is_parquet(path):
-        return f"read_parquet('{quoted}', file_row_number = true)"
+        return f"read_parquet({quoted}, file_row_number = true)"
     return (
-        f"read_csv('{quoted}', all_varchar = true, header = true, null_padding = true, delim = ',', "
+        f"read_csv({quoted}, all_varchar = true, header = true, null_padding = true, delim = ',', "
         "ignore_errors = true, store_rejects = true)"
     )
 
@@ -102,8 +135,11 @@ class Table:
             if wanted is not None:
                 raise UnreadableHistory(f"{self.path} keeps {name} as {kind}; give {wanted}.")
 
-    def build_select_sql(self) -> str:
-        """Return SQL for every row, in the columns that all files have in common."""
+    def build_select_sql(self, rows: tuple[int, int] | None = None) -> str:
+        """Return SQL for every row, in the columns that all files have in common.
+
+        With `rows`, the rows [first, end) of a parquet file; its other row groups are not read.
+        """
         values, wordy = [], ["0"]
         for n in LIMITS:
             kind = self.types.get(f"smart_{n}_raw")
@@ -116,11 +152,12 @@ class Table:
             else:
                 values.append(f"TRY_CAST(smart_{n}_raw AS DOUBLE) AS s{n}")
         days = "(date - DATE '1970-01-01')" if self.types["date"] == "DATE" else day_sql("date")
+        cut = "" if rows is None else f" WHERE file_row_number BETWEEN {rows[0]} AND {rows[1] - 1}"
         place = "file_row_number" if is_parquet(self.path) else "row_number() OVER ()"
         return (
             f"SELECT {self._text('serial_number')} AS serial, {self._text('model')} AS model, {days} AS day, "
             f"{' + '.join(wordy)} AS wordy, {', '.join(values)}, {self.number} AS file, {place} AS place "
-            f"FROM {table_of(self.path)}"
+            f"FROM {table_of(self.path)}{cut}"
         )
 
     def _text(self, column: str) -> str:

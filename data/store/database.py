@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, Table
+from sqlalchemy import Column, ColumnElement, Connection, Select, Subquery, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from predrain.data.ids import DeviceId
 from predrain.data.store.store_faults import UnreadableRows
 
 T = TypeVar("T")
 
+EARLIEST: Final = -(1 << 63)
+LATEST: Final = (1 << 63) - 1
+"""The first and the last number of a BIGINT, in which times are kept."""
+
 Insert = postgresql.Insert | sqlite.Insert
 """Both have `on_conflict_do_nothing`, `on_conflict_do_update` and `excluded`."""
+
+
+class KeyRange(NamedTuple):
+    """The rows of one key, such as a device, whose time is in [begin, end)."""
+
+    key: str
+    begin: int = EARLIEST
+    end: int = LATEST
 
 
 class Database(Protocol):
@@ -57,11 +68,26 @@ class Database(Protocol):
         """Return the condition that the column's value contains `part`."""
         ...
 
-    def select_since(self, table: Table, time: str, since: Mapping[DeviceId, int]) -> Select[Any, Any]:
-        """Select device and document of the rows of each device whose column `time` is at or after its number.
+    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[str, int, int]:
+        """Return a query that answers the ranges as rows: key, begin, end."""
+        ...
 
-        The rows are ordered by device and time. Only the end of each device's index is read.
+    def rows_in_ranges(self, table: Table, key: str, time: str, ranges: Select[str, int, int]) -> Subquery:
+        """Return the rows whose column `key` has the key of a range, and `time` is in it: the table's columns.
+
+        The index is read at each range and nowhere else, even if the planner knows nothing of the table.
         """
+        ...
+
+    def delete_ranges(
+        self,
+        connection: Connection,
+        table: Table,
+        key: str,
+        time: str,
+        ranges: Select[str, int, int],
+    ) -> int:
+        """Delete the rows that `rows_in_ranges` returns, by one statement; return how many."""
         ...
 
     def read(self, work: Callable[[Connection], T]) -> T:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Connection,
     Select,
     String,
+    Subquery,
     Table,
     and_,
     any_,
@@ -25,6 +26,7 @@ from sqlalchemy import (
     event,
     func,
     literal,
+    literal_column,
     make_url,
     select,
     text,
@@ -34,8 +36,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.types import UserDefinedType
 
-from predrain.data.ids import DeviceId
 from predrain.data.store import store_schema
+from predrain.data.store.database import KeyRange
 from predrain.data.store.postgres_errors import is_transient_error, raise_postgres_refusals
 from predrain.data.store.postgres_timeouts import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
 from predrain.data.store.sql_store import SqlStore
@@ -115,25 +117,48 @@ class PostgresDatabase:
         """Return the condition that the column's value contains `part`."""
         return func.position(literal(part, column.type).op("IN")(column)) > 0
 
-    def select_since(self, table: Table, time: str, since: Mapping[DeviceId, int]) -> Select[Any, Any]:
-        """Select device and document of the rows of each device from its time on, by one look into the index for each.
+    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[str, int, int]:
+        """Return a query that answers the ranges, which are three arrays."""
+        keys = bindparam(None, [one.key for one in ranges], type_=postgresql.ARRAY(String))
+        begins = bindparam(None, [one.begin for one in ranges], type_=postgresql.ARRAY(BigInteger))
+        ends = bindparam(None, [one.end for one in ranges], type_=postgresql.ARRAY(BigInteger))
+        return select(
+            func.unnest(keys).label("of"), func.unnest(begins).label("begin"), func.unnest(ends).label("end")
+        )
+
+    def rows_in_ranges(self, table: Table, key: str, time: str, ranges: Select[str, int, int]) -> Subquery:
+        """Return the rows of the ranges, by one look into the index for each.
 
         The order inside keeps the planner from a plain join, for which it would read the whole table.
         """
-        devices = bindparam(None, [*since], type_=postgresql.ARRAY(String))
-        times = bindparam(None, [*since.values()], type_=postgresql.ARRAY(BigInteger))
-        asked = select(func.unnest(devices).label("device"), func.unnest(times).label("since")).subquery()
+        return self._select_in_ranges(table, key, time, ranges, list(table.columns)).subquery()
+
+    def delete_ranges(
+        self, connection: Connection, table: Table, key: str, time: str, ranges: Select[str, int, int]
+    ) -> int:
+        """Delete the rows of the ranges by their places in the table, which are read as an array; return how many."""
+        place: ColumnElement[Any] = literal_column(f"{table.name}.ctid", _Servers("tid"))
+        old = self._select_in_ranges(table, key, time, ranges, [place.label("place")])
+        places = func.array(old.scalar_subquery(), type_=postgresql.ARRAY(_Servers("tid")))
+        return connection.execute(table.delete().where(place == any_(places))).rowcount
+
+    def _select_in_ranges(
+        self,
+        table: Table,
+        key: str,
+        time: str,
+        ranges: Select[str, int, int],
+        columns: Sequence[ColumnElement[Any]],
+    ) -> Select[*tuple[Any, ...]]:
+        of, begin, end = (asked := ranges.subquery()).c
         mine = (
-            select(table.c.device, table.c[time], table.c.document)
-            .where(table.c.device == asked.c.device, table.c[time] >= asked.c.since)
+            select(*columns)
+            .where(table.c[key] == of, table.c[time] >= begin, table.c[time] < end)
+            .correlate(asked)
             .order_by(table.c[time])
             .lateral()
         )
-        return (
-            select(mine.c.device, mine.c.document)
-            .select_from(asked.join(mine, true()))
-            .order_by(mine.c.device, mine.c[time])
-        )
+        return select(*mine.c).select_from(asked.join(mine, true()))
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Return the result of `work`. It is called twice if the server went away meanwhile."""

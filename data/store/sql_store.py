@@ -311,9 +311,9 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         """Yield the daily values of the UTC days `first` to `last`, by device, oldest first."""
         return table_upkeep.read_daily_readings(self._database, first, last)
 
-    def thin_to_daily_values(self, before: date) -> int:
-        """Thin the readings and outlooks from days before `before` to the daily ones; return how many were dropped."""
-        return table_upkeep.thin_to_daily_values(self._database, before)
+    def thin_to_daily_values(self, before: date, since: date | None = None) -> int:
+        """Thin the readings and outlooks from days in [since, before); return how many were dropped."""
+        return table_upkeep.thin_to_daily_values(self._database, before, since)
 
     def merge_old_latencies(self, before: datetime) -> int:
         """Merge an OSD's latencies of each ten minutes over by `before`; return by how many rows the table shrank."""

@@ -10,16 +10,21 @@ from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import (
+    BigInteger,
     Column,
     ColumnElement,
     Connection,
+    Integer,
     Select,
+    String,
+    Subquery,
     Table,
     and_,
     create_engine,
     event,
     func,
     inspect,
+    literal_column,
     select,
     true,
     union_all,
@@ -27,9 +32,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite as dialect
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from predrain.data.ids import DeviceId
 from predrain.data.sqlite_file import BUSY_SECONDS, make_durable
 from predrain.data.store import store_schema
+from predrain.data.store.database import KeyRange
 from predrain.data.store.sql_store import SqlStore
 from predrain.data.store.sqlite_upgrade import change_file_version
 from predrain.data.store.store_faults import StoreUnreadable, UnreadableRows, raise_sqlite_refusals
@@ -106,15 +111,38 @@ class SqliteDatabase:
         """Return the condition that the column's value contains `part`."""
         return func.instr(column, part) > 0
 
-    def select_since(self, table: Table, time: str, since: Mapping[DeviceId, int]) -> Select[Any, Any]:
-        """Select device and document of the rows of each device from its time on; the devices are one JSON object."""
-        asked = func.json_each(msgspec.json.encode(since).decode()).table_valued("key", "value")
-        mine = and_(table.c.device == asked.c.key, table.c[time] >= asked.c.value)
-        return (
-            select(table.c.device, table.c.document)
-            .select_from(asked.join(table, mine))
-            .order_by(table.c.device, table.c[time])
+    def list_ranges(self, ranges: Sequence[KeyRange]) -> Select[str, int, int]:
+        """Return a query that answers the ranges, which are one JSON array."""
+        given = func.json_each(msgspec.json.encode(ranges).decode()).table_valued("value")
+        return select(
+            func.json_extract(given.c.value, "$[0]", type_=String),
+            func.json_extract(given.c.value, "$[1]", type_=BigInteger),
+            func.json_extract(given.c.value, "$[2]", type_=BigInteger),
         )
+
+    def rows_in_ranges(self, table: Table, key: str, time: str, ranges: Select[str, int, int]) -> Subquery:
+        """Return the rows of the ranges, by a loop over them."""
+        return self._select_in_ranges(table, key, time, ranges, list(table.columns)).subquery()
+
+    def delete_ranges(
+        self, connection: Connection, table: Table, key: str, time: str, ranges: Select[str, int, int]
+    ) -> int:
+        """Delete the rows of the ranges by their numbers in the file; return how many."""
+        number: ColumnElement[int] = literal_column(f"{table.name}.rowid", Integer)
+        old = self._select_in_ranges(table, key, time, ranges, [number])
+        return connection.execute(table.delete().where(number.in_(old))).rowcount
+
+    def _select_in_ranges(
+        self,
+        table: Table,
+        key: str,
+        time: str,
+        ranges: Select[str, int, int],
+        columns: Sequence[ColumnElement[Any]],
+    ) -> Select[*tuple[Any, ...]]:
+        of, begin, end = (asked := ranges.subquery()).c
+        mine = and_(table.c[key] == of, table.c[time] >= begin, table.c[time] < end)
+        return select(*columns).select_from(asked.join(table, mine)).correlate(None)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Return the result of `work`."""

@@ -98,8 +98,8 @@ class Store(Protocol):
        with such a row can be neither read nor saved.
     8. A store belongs to one cluster (`bind_cluster`). OSDs are those of that cluster in everything that the store
        takes and returns, unless a cluster is named. Rows of other clusters stay apart: osd.3 of two clusters is two.
-    9. Upkeep (`thin_to_daily_values`, `merge_old_latencies`, `prune`) works in short transactions, each for a device
-       or for an hour of a host. It continues where it was stopped. A device's newest rows always stay.
+    9. Upkeep (`thin_to_daily_values`, `merge_old_latencies`, `prune`) works in short transactions, each for some
+       devices or for an hour of a host. It continues where it was stopped. A device's newest rows always stay.
     """
 
     def bind_cluster(self, cluster: ClusterId) -> ClusterId:
@@ -360,10 +360,11 @@ class Store(Protocol):
         """
         ...
 
-    def thin_to_daily_values(self, before: date) -> int:
+    def thin_to_daily_values(self, before: date, since: date | None = None) -> int:
         """Thin the readings and outlooks from days before `before`; return how many were dropped.
 
-        Each device keeps its last one of a day, and its last one that is not Unreadable.
+        Days before `since` are not looked at (None: all are). Each device keeps its last one of a day, and its last one
+        that is not Unreadable.
         """
         ...
 

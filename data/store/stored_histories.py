@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, Table, select, tuple_
 
 from predrain.data.ids import DeviceId
 from predrain.data.store import store_schema
-from predrain.data.store.database import Database
+from predrain.data.store.database import EARLIEST, Database, KeyRange
 from predrain.data.store.store_schema import from_microseconds, to_microseconds
 from predrain.data.wire.wire_bodies import BodyCodec
 
@@ -23,7 +23,6 @@ _TOGETHER: Final = 500
 """Devices in one question, if each is asked for its end."""
 _WHOLE: Final = 50
 """Devices in one question for all of their histories: 50 x 2,470 documents of 400 bytes are 50 MB."""
-_EARLIEST: Final = -(1 << 63)
 
 
 def iterate_histories(
@@ -39,10 +38,12 @@ def iterate_histories(
     """
     starts = {device: at if at is None else to_microseconds(at) for device, at in since.items()}
     ends = iter([(device, at) for device, at in starts.items() if at is not None])
-    wholes = iter([(device, _EARLIEST) for device, at in starts.items() if at is None])
+    wholes = iter([(device, EARLIEST) for device, at in starts.items() if at is None])
     for devices, together in ((ends, _TOGETHER), (wholes, _WHOLE)):
         while some := dict(islice(devices, together)):
-            wanted = database.select_since(table, time, some)
+            ranges = database.list_ranges([KeyRange(device, begin) for device, begin in some.items()])
+            rows_of = database.rows_in_ranges(table, "device", time, ranges)
+            wanted = select(rows_of.c.device, rows_of.c.document).order_by(rows_of.c.device, rows_of.c[time])
             rows = database.read(partial(_read_rows, wanted))
             found = {device: [row.document for row in of] for device, of in groupby(rows, itemgetter(0))}
             for device in some:

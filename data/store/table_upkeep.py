@@ -1,17 +1,17 @@
 """Work on whole tables: daily values read out, old rows thinned, merged and dropped.
 
-Each step covers a device or an hour of a host, as a range of its table's key, so that writers wait for one step only.
+Each step covers some devices or an hour of a host, as ranges of the table's key. Writers wait for one step only.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Delete, Select, Table, bindparam, func, select
 
@@ -27,7 +27,7 @@ from predrain.data.store import (
     stored_latencies,
     stored_lives,
 )
-from predrain.data.store.database import Database
+from predrain.data.store.database import EARLIEST, Database, KeyRange
 from predrain.data.store.store_port import AUDIT
 from predrain.data.store.store_schema import from_microseconds, to_microseconds
 from predrain.data.wire import wire_bodies
@@ -37,6 +37,12 @@ _BIN = coarse_latencies.SECONDS * 1_000_000
 _HOUR = 3_600_000_000
 _EPOCH = date(1970, 1, 1)
 _LINES = 1_000
+TOGETHER: Final = 500
+"""Devices or hosts in one transaction. A day of 500 devices is 11,500 readings to drop, for which a writer of a file
+waits 50 ms."""
+FEW_TOGETHER: Final = 50
+"""Devices in one transaction if all of their days are looked at: after an import there may be thousands of rows to drop
+of each."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _AS_TOLD = stored_latencies.TABLE.c.merged == stored_latencies.AS_TOLD
 COUNTED = {"preserve_rowcount": True}
@@ -63,13 +69,17 @@ def read_daily_readings(database: Database, first: date, last: date) -> Iterator
             yield from database.read(partial(_read_device_dailies, database, device, begin, end))
 
 
-def thin_to_daily_values(database: Database, before: date) -> int:
-    """Thin the readings and outlooks from days before `before` to the daily ones; return how many were dropped."""
-    end, gone = _find_day_start(before), 0
-    for device in _iterate_table_keys(database, store_schema.latest_readings, "device"):
-        gone += database.write(partial(_thin_readings, database, device, end))
-    for device in _iterate_table_keys(database, store_schema.latest_outlooks, "device"):
-        gone += database.write(partial(_thin_outlooks, device, end))
+def thin_to_daily_values(database: Database, before: date, since: date | None = None) -> int:
+    """Thin the readings and outlooks from days in [since, before) to the daily ones; return how many were dropped."""
+    begin, end = EARLIEST if since is None else _find_day_start(since), _find_day_start(before)
+    together = FEW_TOGETHER if since is None else TOGETHER
+    gone = 0
+    for newest, thin in (
+        (store_schema.latest_readings, _thin_readings),
+        (store_schema.latest_outlooks, _thin_outlooks),
+    ):
+        work = partial(thin, database, begin, end)
+        gone += _work_by_keys(database, newest, "device", together, work)
     return gone
 
 
@@ -94,9 +104,8 @@ def prune_old_rows(database: Database, history: datetime | None, latency: dateti
     for table, key, time, before in kinds:
         if before is None:
             continue
-        for of in _iterate_table_keys(database, table, key):
-            old = table.delete().where(table.c[key] == of, table.c[time] < to_microseconds(before))
-            dropped += database.write(partial(_delete_rows, old))
+        work = partial(_drop_before, database, table, key, time, to_microseconds(before))
+        dropped += _work_by_keys(database, table, key, TOGETHER, work)
     if history is not None:
         events = store_schema.cluster_events
         old = events.delete().where(events.c.at < to_microseconds(history))
@@ -164,21 +173,68 @@ def _find_day_start(day: date) -> int:
     return (day - _EPOCH).days * _DAY
 
 
-def _iterate_table_keys(database: Database, table: Table, key: str) -> Iterator[Any]:
-    """Yield every key of a table in order, each found by one lookup in the index."""
-    column, at = table.c[key], None
+def _work_by_keys(
+    database: Database,
+    table: Table,
+    key: str,
+    together: int,
+    work: Callable[[Sequence[str], Connection], int],
+) -> int:
+    """Do `work` on every key of a table in order, so many in one transaction; return the sum of its answers."""
+
+    def step(after: str | None, connection: Connection) -> tuple[Sequence[str], int]:
+        keys = _read_keys(table, key, together, after, connection)
+        return keys, work(keys, connection) if keys else 0
+
+    at: str | None = None
+    total = 0
     while True:
-        following = select(func.min(column))
-        if at is not None:
-            following = following.where(column > at)
-        at = database.read(partial(_read_scalar, following))
-        if at is None:
+        keys, count = database.write(partial(step, at))
+        total += count
+        if len(keys) < together:
+            return total
+        at = keys[-1]
+
+
+def _iterate_table_keys(database: Database, table: Table, key: str) -> Iterator[Any]:
+    """Yield every key of a table in order."""
+    at: str | None = None
+    while True:
+        keys = database.read(partial(_read_keys, table, key, TOGETHER, at))
+        yield from keys
+        if len(keys) < TOGETHER:
             return
-        yield at
+        at = keys[-1]
+
+
+def _read_keys(
+    table: Table, key: str, count: int, after: str | None, connection: Connection
+) -> Sequence[Any]:
+    """Return the next keys of a table in order, each found by one lookup in the index."""
+    column = table.c[key]
+    first = select(func.min(column).label("of"))
+    keys = (first if after is None else first.where(column > after)).cte("keys", recursive=True)
+    following = select(func.min(column)).where(column > keys.c.of).scalar_subquery()
+    keys = keys.union_all(select(following).where(keys.c.of.is_not(None)))
+    wanted = select(keys.c.of).where(keys.c.of.is_not(None)).limit(count)
+    return connection.execute(wanted).scalars().all()
 
 
 def _read_scalar(query: Select[Any], connection: Connection) -> Any:
     return connection.execute(query).scalar_one()
+
+
+def _drop_before(
+    database: Database,
+    table: Table,
+    key: str,
+    time: str,
+    before: int,
+    keys: Sequence[str],
+    connection: Connection,
+) -> int:
+    ranges = database.list_ranges([KeyRange(of, end=before) for of in keys])
+    return database.delete_ranges(connection, table, key, time, ranges)
 
 
 def _delete_rows(deletion: Delete, connection: Connection) -> int:
@@ -200,7 +256,7 @@ def _read_device_dailies(
     for taken_at, document in connection.execute(newest).all():
         reading = _decode_reading(database, document)
         if reading is None or not isinstance(reading.seen, Smart):
-            reading = _find_earlier_smart_reading(database, connection, device, taken_at)
+            reading = _find_earlier_smart_reading(database, connection, device, taken_at)[1]
         if reading is not None:
             found.append(reading)
     return found
@@ -208,19 +264,19 @@ def _read_device_dailies(
 
 def _find_earlier_smart_reading(
     database: Database, connection: Connection, device: DeviceId, before: int
-) -> Reading | None:
-    """Return the last Smart reading on the day of `before` and earlier than it, or None."""
+) -> tuple[int, Reading] | tuple[None, None]:
+    """Return the last Smart reading on the day of `before` and earlier than it, with the time of its row; or Nones."""
     table = store_schema.readings
     earlier = (
-        select(table.c.document)
+        select(table.c.taken_at, table.c.document)
         .where(table.c.device == device, table.c.taken_at >= before // _DAY * _DAY, table.c.taken_at < before)
         .order_by(table.c.taken_at.desc())
     )
-    for document in connection.execute(earlier).scalars():
+    for taken_at, document in connection.execute(earlier):
         reading = _decode_reading(database, document)
         if reading is not None and isinstance(reading.seen, Smart):
-            return reading
-    return None
+            return taken_at, reading
+    return None, None
 
 
 def _decode_reading(database: Database, document: bytes) -> Reading | None:
@@ -228,41 +284,58 @@ def _decode_reading(database: Database, document: bytes) -> Reading | None:
     return database.set_aside.read_one(store_schema.readings.name, document, documents.READING.read)
 
 
-def _thin_readings(database: Database, device: DeviceId, end: int, connection: Connection) -> int:
+def _thin_readings(
+    database: Database, begin: int, end: int, devices: Sequence[str], connection: Connection
+) -> int:
+    """Thin the readings of some devices. A day whose last reading is a Smart one needs no look at the others."""
+    table, earlier, gone = store_schema.readings, list[KeyRange](), 0
+    days = _select_full_days(database, table, "taken_at", begin, end, devices).subquery()
+    lasts = select(days.c.device, days.c.last, days.c.last + 1)
+    found = select(database.rows_in_ranges(table, "device", "taken_at", lasts))
+    for device, taken_at, document in connection.execute(found).all():
+        day, reading = (
+            KeyRange(device, taken_at // _DAY * _DAY, taken_at),
+            _decode_reading(database, document),
+        )
+        if reading is not None and isinstance(reading.seen, Smart):
+            earlier.append(day)
+        else:
+            gone += _thin_silent_day(database, day, connection)
+    if earlier:
+        gone += database.delete_ranges(connection, table, "device", "taken_at", database.list_ranges(earlier))
+    return gone
+
+
+def _thin_silent_day(database: Database, day: KeyRange, connection: Connection) -> int:
+    """Drop the readings of a day before its last, which is no Smart one, but for the last Smart one."""
     table = store_schema.readings
-    day = table.c.taken_at // _DAY
-    mine = (table.c.device == device, table.c.taken_at < end)
-    full = select(day).where(*mine).group_by(day).having(func.count() > 1)
-    rows = connection.execute(
-        select(table.c.taken_at, table.c.document)
-        .where(*mine, day.in_(full))
-        .order_by(table.c.taken_at.desc())
-    ).all()
-    kept, gone = set[int](), list[int]()
-    readable = set[int]()
-    for taken_at, document in rows:
-        of = taken_at // _DAY
-        if of in kept and of in readable:
-            gone.append(taken_at)
-            continue
-        reading = _decode_reading(database, document)
-        told = reading is not None and isinstance(reading.seen, Smart)
-        if of in kept and not told:
-            gone.append(taken_at)
-        kept.add(of)
-        if told:
-            readable.add(of)
-    if gone:
-        one = table.delete().where(table.c.device == device, table.c.taken_at == bindparam("at"))
-        connection.execute(one, [{"at": taken_at} for taken_at in gone])
-    return len(gone)
+    mine = [table.c.device == day.key, table.c.taken_at >= day.begin, table.c.taken_at < day.end]
+    kept, _ = _find_earlier_smart_reading(database, connection, DeviceId(day.key), day.end)
+    if kept is not None:
+        mine.append(table.c.taken_at != kept)
+    return _delete_rows(table.delete().where(*mine), connection)
 
 
-def _thin_outlooks(device: DeviceId, end: int, connection: Connection) -> int:
+def _thin_outlooks(
+    database: Database, begin: int, end: int, devices: Sequence[str], connection: Connection
+) -> int:
     table = store_schema.outlooks
-    mine = (table.c.device == device, table.c.as_of < end)
-    lasts = select(func.max(table.c.as_of)).where(*mine).group_by(table.c.as_of // _DAY)
-    return connection.execute(table.delete().where(*mine, table.c.as_of.not_in(lasts))).rowcount
+    days = _select_full_days(database, table, "as_of", begin, end, devices)
+    return database.delete_ranges(connection, table, "device", "as_of", days)
+
+
+def _select_full_days(
+    database: Database, table: Table, time: str, begin: int, end: int, devices: Sequence[str]
+) -> Select[str, int, int]:
+    """Select device, begin and the time of the last row of each device's day in [begin, end) with several rows."""
+    ranges = database.list_ranges([KeyRange(device, begin, end) for device in devices])
+    rows = database.rows_in_ranges(table, "device", time, ranges)
+    day = rows.c[time] // _DAY
+    return (
+        select(rows.c.device, (day * _DAY).label("begin"), func.max(rows.c[time]).label("last"))
+        .group_by(rows.c.device, day)
+        .having(func.count() > 1)
+    )
 
 
 def _iterate_unmerged_hours(database: Database, host: HostName, end: int) -> Iterator[int]:

@@ -55,7 +55,7 @@ def score_landmark_days(
     files = history if isinstance(history, HistoryFiles) else HistoryFiles(history, threads=threads)
     crew = ThreadExecutor(threads) if crew is None else crew
     days = np.arange((first - EPOCH).days, (last - EPOCH).days + 1, every, dtype=np.int64)
-    parts = files.split_into_parts(crew.rows_per_part, in_place=crew.apart)
+    parts = files.split_into_parts(crew.rows_per_part, crew.copiers)
     work = partial(_score_part, files=files, bundle=bundle, days=days, until=last, today=today)
     for number, scored in enumerate(crew.map_parts(work, parts), 1):
         tell(f"scored part {number} of {len(parts)}: {len(scored.table):,} rows")

@@ -111,7 +111,7 @@ def draw_landmarks(
     crew = ThreadExecutor(threads) if crew is None else crew
     files = HistoryFiles(list(source.files), threads=threads)
     lifespans = without_retirements(source.lifespans, files, until)
-    parts = files.split_into_parts(crew.rows_per_part, in_place=crew.apart)
+    parts = files.split_into_parts(crew.rows_per_part, crew.copiers)
     work = partial(
         _draw_part,
         files=files,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import SerialRange
+from predrain.data.history import Copiers
 from predrain.data.history.history_files import ROWS_A_PART
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from predrain.models.forecast.hazard import PersonPeriods, Recipe
 
+Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 
 
@@ -27,8 +28,8 @@ class PartExecutor(Protocol):
     """An executor of work in parts. Answers come in the order of the parts, and few of them wait at a time."""
 
     @property
-    def apart(self) -> bool:
-        """True if the work is done in a place where only the history files themselves can be read."""
+    def copiers(self) -> Copiers | None:
+        """The processes that read the parts, and copy the rows before; None: threads of this process."""
         ...
 
     @property
@@ -36,9 +37,7 @@ class PartExecutor(Protocol):
         """The largest number of rows in a part, which limits memory."""
         ...
 
-    def map_parts(
-        self, work: Callable[[SerialRange], Answer], parts: Sequence[SerialRange]
-    ) -> Iterator[Answer]:
+    def map_parts(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> Iterator[Answer]:
         """Yield the answers of `work`, which is a module's function or a partial of one, for every part."""
         ...
 
@@ -62,11 +61,9 @@ class ThreadExecutor:
 
     count: int = 2
     rows_per_part: int = ROWS_A_PART
-    apart: bool = False
+    copiers: None = None
 
-    def map_parts(
-        self, work: Callable[[SerialRange], Answer], parts: Sequence[SerialRange]
-    ) -> Iterator[Answer]:
+    def map_parts(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> Iterator[Answer]:
         """Work on `count` parts at a time. One more answer may wait for the caller."""
         if self.count == 1 or len(parts) == 1:
             yield from map(work, parts)

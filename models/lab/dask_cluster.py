@@ -1,9 +1,9 @@
 """An executor on Dask workers: parts of a history as tasks, boosters by `lightgbm.dask`.
 
-Workers open the history files by the same paths as this process and need the same release of predrain. Landmarks
-and scores equal those of one machine to the last bit. A booster does not, because each worker sees only its own
-rows when the bins of a feature and the bag of a round are chosen. The cluster is trusted: Dask transports tasks and
-answers in its own way.
+Workers open the history files, and the scratch folder with the rows of each part, by the same paths as this process.
+They need the same release of predrain. Landmarks and scores equal those of one machine to the last bit. A booster does
+not, because each worker sees only its own rows when the bins of a feature and the bag of a round are chosen. The
+cluster is trusted: Dask transports tasks and answers in its own way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import SerialRange
 from predrain.data.history.history_files import ROWS_A_PART
 from predrain.data.refusal import Refusal
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from predrain.models.forecast.hazard import PersonPeriods, Recipe
 
+Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 
 PATIENCE: Final = "20s"
@@ -45,7 +45,6 @@ class DaskCluster:
             import distributed
         except ImportError:
             raise NoDaskCluster("Dask is not installed; install predrain[scale].") from None
-        self.apart = True
         self.rows_per_part = rows_per_part
         self._local: LocalCluster | None = None
         kind, _, count = address.partition(":")
@@ -69,6 +68,11 @@ class DaskCluster:
             )
 
     @property
+    def copiers(self) -> DaskCluster:
+        """The cluster itself: its workers copy the rows of a history before they read the parts."""
+        return self
+
+    @property
     def workers(self) -> int:
         """The number of workers now."""
         return len(self._client.scheduler_info(n_workers=-1)["workers"])
@@ -83,9 +87,7 @@ class DaskCluster:
         if self._local is not None:
             self._local.close()
 
-    def map_parts(
-        self, work: Callable[[SerialRange], Answer], parts: Sequence[SerialRange]
-    ) -> Iterator[Answer]:
+    def map_parts(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> Iterator[Answer]:
         """Submit a task for each part. At most twice as many tasks as workers wait or run at a time."""
         told = self._client.scatter(work, broadcast=True)
         under_way: deque[Future[Answer]] = deque()
@@ -140,5 +142,5 @@ class DaskCluster:
         return booster
 
 
-def _call_work(work: Callable[[SerialRange], Answer], part: SerialRange) -> Answer:
+def _call_work(work: Callable[[Part], Answer], part: Part) -> Answer:
     return work(part)

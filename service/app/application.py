@@ -34,7 +34,7 @@ from predrain.service.app.changes import ChangeFeed, ChangeKind
 from predrain.service.app.demo_status import DemoStatus
 from predrain.service.app.notification_snapshot import HostMismatches, scene_of
 from predrain.service.app.process_sync import StoreFollower
-from predrain.service.app.retention import DroppedCounts, drop_expired_data
+from predrain.service.app.retention import DroppedCounts, ThinnedDays, drop_expired_data
 from predrain.service.app.roles import EVERYTHING, ServiceRoles
 from predrain.service.app.scheduler import Scheduler
 from predrain.service.config.settings import Settings
@@ -124,6 +124,7 @@ class Application:
         self.counts: dict[str, int] = dict.fromkeys((*COUNTED, *COUNTED_LATENCIES), 0)
         self.waited: timedelta | None = None
         """The time that the newest reading of the worker's last step had waited; None before its first step."""
+        self._thinned_days = ThinnedDays()
         self._turning = Scheduler(self)
         self.faults = self._turning.faults
         self._sender = RecordSender(ports.name, ports.clock)
@@ -426,7 +427,12 @@ class Application:
         """Drop what is older than the settings keep. Rows of the store are dropped only if `tidying`."""
         store = self.store if tidying else None
         dropped = drop_expired_data(
-            self.log, store, self.settings.retention, self.clock.now(), self.scorer.scorebook
+            self.log,
+            store,
+            self.settings.retention,
+            self.clock.now(),
+            self._thinned_days,
+            self.scorer.scorebook,
         )
         if dropped.rows or dropped.records:
             structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)

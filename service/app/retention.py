@@ -31,6 +31,10 @@ HOURLY = timedelta(days=90)
 """The age at which readings and outlooks are thinned to one a day: the features use hourly values no further
 back.
 """
+LATE = timedelta(days=7)
+"""The daily thinning looks at the days since the last one, and at so many days before: readings may come late."""
+WHOLE_EVERY = 7
+"""Days after which the thinning looks at all days again, for readings that came later still, as by an import."""
 BY_WINDOW = timedelta(days=1)
 """The age at which an OSD's latencies become one summary in 10 min."""
 BATCH = 2_000
@@ -63,15 +67,43 @@ class _Sent(msgspec.Struct):
     at: datetime | None = None
 
 
+class ThinnedDays:
+    """The days that this process has thinned: a day costs little if the days before it need no look."""
+
+    def __init__(self) -> None:
+        self._before: date | None = None
+        self._whole: date | None = None
+
+    def thin_store(self, store: Store, now: datetime) -> int:
+        """Thin the store's days that are older than HOURLY; return the number of removed rows.
+
+        The first call looks at all days, and so does one WHOLE_EVERY days later. The others look at the days
+        since the last call, and LATE before it.
+        """
+        before = (now - HOURLY).astimezone(UTC).date()
+        since = self._before - LATE if self._before is not None else None
+        if self._whole is None or not 0 <= (before - self._whole).days < WHOLE_EVERY:
+            since = None
+        dropped = store.thin_to_daily_values(before, since)
+        self._before = before
+        self._whole = before if since is None else self._whole
+        return dropped
+
+
 def drop_expired_data(
-    log: Log, store: Store | None, kept: RetentionTable, now: datetime, scorebook: Scorebook | None = None
+    log: Log,
+    store: Store | None,
+    kept: RetentionTable,
+    now: datetime,
+    thinned: ThinnedDays,
+    scorebook: Scorebook | None = None,
 ) -> DroppedCounts:
     """Drop all that is older at `now` than `kept` allows. `store`: None if another process tidies it.
 
     Raises what log and store raise; the next call continues.
     """
     history = now - timedelta(days=kept.history_days)
-    rows = _prune_store(store, kept, now) if store is not None else 0
+    rows = _prune_store(store, kept, now, thinned) if store is not None else 0
     if scorebook is not None:
         rows += scorebook.prune((history.astimezone(UTC).date() - EPOCH).days)
     records = 0
@@ -84,7 +116,7 @@ def drop_expired_data(
     return DroppedCounts(rows, records)
 
 
-def _prune_store(store: Store, kept: RetentionTable, now: datetime) -> int:
+def _prune_store(store: Store, kept: RetentionTable, now: datetime, thinned: ThinnedDays) -> int:
     """Drop rows of the store and thin the rest; return the number of removed rows."""
     latency = now - timedelta(days=kept.latency_days)
     return (
@@ -93,7 +125,7 @@ def _prune_store(store: Store, kept: RetentionTable, now: datetime) -> int:
             latency=latency,
             journal=(AUDIT, now - timedelta(days=kept.audit_days)),
         )
-        + store.thin_to_daily_values((now - HOURLY).astimezone(UTC).date())
+        + thinned.thin_store(store, now)
         + store.merge_old_latencies(now - BY_WINDOW)
     )
 

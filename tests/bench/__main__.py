@@ -34,6 +34,8 @@ MODULES = (
     "planning",
     "collecting",
     "histories",
+    "retention_day",
+    "shared_copies",
     "streaming",
     "answering",
     "loading",

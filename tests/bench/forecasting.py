@@ -87,7 +87,7 @@ def pandas_features() -> Work:
     work = Work()
     with tempfile.TemporaryDirectory() as folder:
         some = Path(folder) / "some.parquet"
-        _copied(f"SELECT * FROM '{half_year()}' WHERE serial_number < 'Z3006'", some)
+        write_query(f"SELECT * FROM '{half_year()}' WHERE serial_number < 'Z3006'", some)
         with work.timed():
             found = plain_features(some)
             work.amount = len(found)
@@ -106,7 +106,7 @@ def twice_as_long() -> Work:
     """The half-year, and the same half-year once more after it: histories of twice the length."""
     with tempfile.TemporaryDirectory() as folder:
         later = Path(folder) / "later.parquet"
-        _copied(f"SELECT * REPLACE (date + 181 AS date) FROM '{half_year()}'", later)
+        write_query(f"SELECT * REPLACE (date + 181 AS date) FROM '{half_year()}'", later)
         return features([half_year(), later])
 
 
@@ -117,7 +117,7 @@ def large_fleet() -> Iterator[Path]:
     month = f"SELECT * FROM '{half_year()}' WHERE date BETWEEN DATE '{since}' AND DATE '{LAST}'"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fleet.parquet"
-        _copied(
+        write_query(
             f"WITH month AS ({month}), drives AS (SELECT DISTINCT serial_number AS name FROM month), "
             "copies AS (SELECT name, copy, name || '-' || copy AS serial FROM drives, range(20) t(copy) "
             f"ORDER BY copy, name LIMIT {FLEET}) "
@@ -260,7 +260,8 @@ def landmarks_alone() -> Work:
     return work
 
 
-def _copied(query: str, out: Path) -> None:
+def write_query(query: str, out: Path) -> None:
+    """Write the rows of a query to a parquet file."""
     import duckdb
 
     with duckdb.connect(":memory:", config={"threads": 2, "memory_limit": "1GB"}) as connection:

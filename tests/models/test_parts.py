@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predrain.data.history import HistoryFiles
+from predrain.data.history import HistoryFiles, SerialRange
 from predrain.data.history.history_files import SCANS
 from predrain.data.lifespan import sources_of
 from predrain.models.forecast.bundle import Bundle
@@ -87,10 +87,10 @@ def test_many_parts_are_read_from_copies_that_go_with_the_files_and_few_in_place
     files = HistoryFiles([DAILY])
     few = files.split_into_parts(files.read().day.size // 3)
     assert 1 < len(few) <= SCANS
-    assert not scratch(files)
+    assert not scratch(few)
     many = files.split_into_parts(500)
     assert len(many) > SCANS
-    folders = scratch(files)
+    folders = scratch(many)
     assert len(folders) == 1
     inside = [files.read(part=part).serials.tolist() for part in many]
     assert [serial for part in inside for serial in part] == files.read().serials.tolist()
@@ -99,9 +99,9 @@ def test_many_parts_are_read_from_copies_that_go_with_the_files_and_few_in_place
     assert not any(folder.exists() for folder in folders)
 
 
-def scratch(files: HistoryFiles) -> set[Path]:
+def scratch(parts: Sequence[SerialRange]) -> set[Path]:
     """Folders that parts are read from instead of the files."""
-    return {Path(source.split("'")[1]).parents[1] for source in files._copies.values()}
+    return {part.copies.folder for part in parts if part.copies is not None}
 
 
 def test_a_part_holds_no_more_rows_than_asked_for_unless_one_drive_does() -> None:

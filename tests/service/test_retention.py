@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -274,6 +274,55 @@ def test_readings_and_outlooks_older_than_90_days_are_thinned_to_one_a_day(appli
     kept = application.store.readings(smart_reading("A").device)
     assert [one.taken_at.day for one in kept] == sorted({one.taken_at.day for one in kept})
     assert kept[-1].taken_at == NOON + 42 * timedelta(hours=1)
+
+
+def thinned_since(application: Application, monkeypatch: pytest.MonkeyPatch) -> list[date | None]:
+    """The first day of each thinning from now on."""
+    asked, thin = list[date | None](), application.store.thin_to_daily_values
+
+    def note(before: date, since: date | None = None) -> int:
+        asked.append(since)
+        return thin(before, since)
+
+    monkeypatch.setattr(application.store, "thin_to_daily_values", note)
+    return asked
+
+
+def test_a_day_s_thinning_looks_at_the_days_since_the_last_one_and_weekly_at_all(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = thinned_since(application, monkeypatch)
+    for _ in range(9):
+        application.apply_retention()
+        later(application, 1)
+    first = (NOON - retention.HOURLY).date()
+    week = [first + n * DAY - retention.LATE for n in range(6)]
+    assert asked == [None, *week, None, first + 7 * DAY - retention.LATE]
+
+
+def test_after_a_pause_the_thinning_leaves_no_day_out(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = thinned_since(application, monkeypatch)
+    for days in (5, 400, -3, 0):
+        application.apply_retention()
+        later(application, days)
+    first = (NOON - retention.HOURLY).date()
+    assert asked == [None, first - retention.LATE, None, None]
+
+
+def test_readings_that_come_very_late_are_thinned_within_a_week(application: Application) -> None:
+    later(application, 100)
+    application.apply_retention()
+    application.store.add_readings(
+        [smart_reading("A", NOON - 30 * DAY + n * timedelta(hours=1)) for n in range(8)]
+    )
+    for _ in range(6):
+        later(application, 1)
+        application.apply_retention()
+    assert len(application.store.readings(smart_reading("A").device)) == 8
+    later(application, 1)
+    assert application.apply_retention().rows == 7
 
 
 def test_latencies_older_than_a_day_are_kept_by_ten_minutes(application: Application) -> None:

@@ -7,22 +7,29 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from operator import attrgetter
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Row
+from sqlalchemy import Row, Select, Table, select, text
+from sqlalchemy.dialects import postgresql
 
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.latency_windows import LatencySummary, LatencyWindows
 from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
-from predrain.data.store import stored_latencies
+from predrain.data.store import store_schema, stored_latencies, table_upkeep
 from predrain.data.store.coarse_latencies import merge_latency_summaries
 from predrain.data.store.database import Database
 from predrain.data.store.latency_columns import pack_latency_windows, unpack_latency_windows
 from predrain.data.store.postgres_store import PostgresStore
+from predrain.data.store.sql_store import SqlStore
+from predrain.data.store.sqlite_store import MEMORY, SqliteStore
 from predrain.data.store.store_port import Store
+from predrain.data.store.store_schema import from_microseconds, to_microseconds
 from predrain.data.wire.strict_json import InvalidValue
 
 DAY_1 = datetime(2026, 3, 1, tzinfo=UTC)
@@ -170,6 +177,126 @@ def test_old_days_keep_their_last_outlook(store: Store) -> None:
     assert store.thin_to_daily_values(date(2026, 3, 2)) == 23
     assert store.outlooks(A) == tuple(_outlook(DAY_1 + n * HOUR) for n in range(23, 30))
     assert store.latest_outlooks() == {A: _outlook(DAY_1 + 29 * HOUR)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A row of a history that is to be thinned: a reading that says something, one that does not, or damaged bytes."""
+
+    device: DeviceId
+    at: datetime
+    says: bool
+    damaged: bool
+
+
+def _rows_to_keep(rows: Sequence[Kept], since: datetime, before: datetime) -> set[tuple[DeviceId, datetime]]:
+    """The rule, row by row: of each day of a device the last row stays, and the last that says something."""
+    kept = set[tuple[DeviceId, datetime]]()
+    last = dict[tuple[DeviceId, date, bool], Kept]()
+    for row in sorted(rows, key=attrgetter("at")):
+        if not since <= row.at < before:
+            kept.add((row.device, row.at))
+            continue
+        last[row.device, row.at.date(), False] = row
+        if row.says and not row.damaged:
+            last[row.device, row.at.date(), True] = row
+    return kept | {(row.device, row.at) for row in last.values()}
+
+
+def _stored_keys(store: SqlStore, table: Table, time: str) -> set[tuple[DeviceId, datetime]]:
+    wanted = select(table.c.device, table.c[time])
+    rows = store._database.read(lambda connection: connection.execute(wanted).all())
+    return {(DeviceId(device), from_microseconds(at)) for device, at in rows}
+
+
+def _store_history(store: SqlStore, rows: Sequence[Kept]) -> None:
+    store.add_readings([_reading(one.device, one.at, readable=one.says) for one in rows])
+    store.save_outlooks([replace(_outlook(one.at), device=one.device) for one in rows])
+    table = store_schema.readings
+    for one in rows:
+        if one.damaged:
+            damage = table.update().where(
+                table.c.device == one.device, table.c.taken_at == to_microseconds(one.at)
+            )
+            store._database.write(
+                lambda connection, damage=damage: connection.execute(damage, {"document": b"x"})
+            )
+
+
+HISTORIES = st.lists(
+    st.builds(
+        Kept,
+        st.sampled_from([DeviceId(name) for name in "abcde"]),
+        st.integers(0, 95).map(lambda hour: DAY_1 + hour * HOUR),
+        st.booleans(),
+        st.integers(0, 9).map(lambda one: one == 0),
+    ),
+    unique_by=lambda one: (one.device, one.at),
+    max_size=60,
+)
+
+
+@given(HISTORIES, st.integers(0, 3), st.integers(1, 4), st.booleans())
+def test_thinning_keeps_of_any_history_what_the_rule_keeps_row_by_row(
+    rows: list[Kept], first: int, last: int, whole: bool
+) -> None:
+    since, before = DAY_1 + first * 24 * HOUR, DAY_1 + last * 24 * HOUR
+    with (
+        closing(SqliteStore(MEMORY)) as store,
+        patch.object(table_upkeep, "TOGETHER", 2),
+        patch.object(table_upkeep, "FEW_TOGETHER", 3),
+    ):
+        _store_history(store, rows)
+        dropped = store.thin_to_daily_values(before.date(), None if whole else since.date())
+        kept = _rows_to_keep(rows, DAY_1 if whole else since, before)
+        silent = [replace(one, says=False, damaged=False) for one in rows]
+        of_outlooks = _rows_to_keep(silent, DAY_1 if whole else since, before)
+        assert _stored_keys(store, store_schema.readings, "taken_at") == kept
+        assert _stored_keys(store, store_schema.outlooks, "as_of") == of_outlooks
+        assert dropped == 2 * len(rows) - len(kept) - len(of_outlooks)
+
+
+def test_pruning_by_many_disks_at_once_drops_what_is_old_of_each_and_no_newest(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_upkeep, "TOGETHER", 2)
+    devices = [DeviceId(f"d{number}") for number in range(7)]
+    store.add_readings(
+        [
+            _reading(one, DAY_1 + day * 24 * HOUR)
+            for place, one in enumerate(devices)
+            for day in range(place + 1)
+        ]
+    )
+    assert store.prune(history=DAY_1 + 3 * 24 * HOUR) == 1 + 2 + 3 + 3 + 3 + 3 + 3
+    assert [len(store.readings(one)) for one in devices] == [0, 0, 0, 1, 2, 3, 4]
+    assert set(store.latest_readings()) == set(devices)
+    assert store.prune(history=DAY_1 + 3 * 24 * HOUR) == 0
+
+
+def test_a_disk_without_a_newest_reading_is_pruned_too(store: Store) -> None:
+    store.add_readings([_reading(A, DAY_1), _reading(B, DAY_1)])
+    store.forget_newest(A)
+    assert store.prune(history=DAY_1 + HOUR) == 2
+    assert store.readings(A) == ()
+
+
+@pytest.mark.system
+def test_thinning_in_a_table_without_statistics_reads_no_row_outside_its_ranges(url: str) -> None:
+    """A plain join lets the planner read the whole table for a few devices."""
+    with closing(PostgresStore(url)) as store:
+        days = table_upkeep._select_full_days(
+            store._database, store_schema.readings, "taken_at", 0, to_microseconds(DAY_1), [A, B]
+        )
+        rows = store._database.read(
+            lambda connection: connection.execute(text("EXPLAIN " + _written_out(days))).scalars().all()
+        )
+    assert not [row for row in rows if "Seq Scan on readings" in row]
+    assert [row for row in rows if "on readings" in row]
+
+
+def _written_out(query: Select[Any]) -> str:
+    return str(query.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}))
 
 
 def test_daily_values_are_a_day_s_last_that_say_something_and_the_same_before_and_after_thinning(

@@ -1,0 +1,108 @@
+"""Figures of `--dask`: what twice the history costs, and what a second worker brings.
+
+The histories are made: daily rows of a fleet in a file for each month, by day, so that every drive lies in every file.
+Work is counted in this process and in the workers: processor seconds, and bytes that were read from files. On an idle
+machine the time is that of this process and the slowest worker, since this process waits while the workers work.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from datetime import date, timedelta
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.bench.figure import Figure, Work
+from tests.bench.forecasting import write_query
+
+DRIVES = 4_000
+MONTHS = 6
+ROWS_PER_PART = 10_000
+"""So that the shorter history has 72 parts: what grows with the parts shows in few rows."""
+COUNTERS = (5, 9, 12, 187, 188, 193, 194, 197, 198, 199, 241, 242)
+
+
+def write_months(folder: Path, count: int) -> list[Path]:
+    """Write so many months of 30 days, each a file of rows by day, in which nearly every counter is new each day."""
+    paths = []
+    for month in range(count):
+        first = date(2016, 1, 1) + timedelta(days=30 * month)
+        counters = ", ".join(
+            f"((drive % 9 = 0)::INTEGER * (hash(drive * {number}) % 100 + {month} * 30 + day))::BIGINT "
+            f"AS smart_{number}_raw"
+            for number in COUNTERS
+        )
+        paths.append(folder / f"{month:02}.parquet")
+        write_query(
+            f"SELECT DATE '{first}' + day::INTEGER AS date, 'Z' || lpad((hash(drive) % 10000000)::VARCHAR, 8, '0') "
+            f"|| drive AS serial_number, 'ST4000DM000' AS model, (drive = {month} AND day = 29)::INTEGER AS failure, "
+            f"{counters} FROM range(30) days(day), range({DRIVES}) drives(drive) "
+            f"WHERE drive >= {month} ORDER BY day, hash(drive)",
+            paths[-1],
+        )
+    return paths
+
+
+def draw_with_dask(workers: int, count: int) -> Work:
+    """Landmarks of so many months, by so many workers with a thread each; `cpu` counts all processes."""
+    from predrain.data.lifespan import sources_of
+    from predrain.models.forecast.landmarks import draw_landmarks
+    from predrain.models.lab.dask_cluster import DaskCluster
+
+    work = Work()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        DaskCluster(f"local:{workers}", rows_per_part=ROWS_PER_PART) as crew,
+    ):
+        paths = write_months(Path(folder), count)
+        crew._client.run(_warm)
+        (source,) = sources_of(paths)
+        before, began = _count_work(crew), time.perf_counter()
+        landmarks = draw_landmarks(source, until=None, seed=1, threads=1, crew=crew)
+        work.seconds = time.perf_counter() - began
+        cpu, read = (_count_work(crew) - before).T
+    work.cpu, work.amount = float(cpu.sum()), DRIVES * 30 * count
+    work.note = (
+        f"{read.sum() / 1e6:,.0f} MB read, {len(landmarks):,} landmarks; this process and the slowest worker "
+        f"{cpu[0] + cpu[1:].max():.1f} s CPU; load {os.getloadavg()[0]:.1f}"
+    )
+    return work
+
+
+def _count_work(crew: object) -> NDArray[np.float64]:
+    """Return (processes, 2): processor seconds and bytes read of this process and of each worker."""
+    from predrain.models.lab.dask_cluster import DaskCluster
+
+    assert isinstance(crew, DaskCluster)
+    counted = crew._client.run(_count_own_work)
+    return np.array([_count_own_work(), *(counted[worker] for worker in sorted(counted))])
+
+
+def _count_own_work() -> tuple[float, float]:
+    first = Path("/proc/self/io").read_text().splitlines()[0]
+    return time.process_time(), float(first.removeprefix("rchar:"))
+
+
+def _warm() -> None:
+    """Import what is slow to import, so that it is not what is measured."""
+    import predrain.models.forecast.landmarks
+
+    del predrain
+
+
+FIGURES = (
+    Figure(
+        "dask: landmarks of 12 months, 2 workers", "drive-days", partial(draw_with_dask, 2, 2 * MONTHS),
+        partial(draw_with_dask, 2, MONTHS), "6 months: see both MB", "under 2.2 times the CPU of 6 months",
+        long=True,
+    ),
+    Figure(
+        "dask: landmarks of 6 months, 2 workers", "drive-days", partial(draw_with_dask, 2, MONTHS),
+        partial(draw_with_dask, 1, MONTHS), "1 worker", "1.6 times its rate", long=True,
+    ),
+)  # fmt: skip
