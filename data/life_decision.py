@@ -354,6 +354,9 @@ def _is_missing(facts: DiskFacts, clock: LifeClock) -> bool:
     if reading is None or any(place.up for place in facts.places):
         return False
     age = clock.now - reading.taken_at
+    before = facts.before
+    if before is not None and before.why is RetiredWhy.LOST and before.at > reading.taken_at:
+        return True  # its host listed its disks without it, and may be silent itself by now
     if age > clock.lost_after and (clock.settled or facts.before is None):
         return True
     awake = facts.awake_since is not None and clock.now - facts.awake_since >= SETTLING

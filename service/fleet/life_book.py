@@ -100,9 +100,8 @@ class LifeBook:
         """
         with self._lock:
             self._hearing = hearing
-            for host, newest in self._newest.items():
-                if now - newest > self._stale_after:
-                    self._awake.pop(host, None)
+            stale = [host for host, newest in self._newest.items() if now - newest > self._stale_after]
+            fallen_silent = {host for host in stale if self._awake.pop(host, None) is not None}
             if self._view is None:
                 self._take_places(places_told_by_readings(self._readings, self._own))
             for device, life in self._lives.items():
@@ -110,7 +109,8 @@ class LifeBook:
                 late = reading is not None and (
                     now - reading.taken_at > self._stale_after or isinstance(reading.seen, Unreadable)
                 )
-                if (late and life.is_living) or life.state is LifeState.SILENT:
+                is_left_alone = reading is not None and reading.host in fallen_silent
+                if (late and life.is_living) or life.state is LifeState.SILENT or is_left_alone:
                     self._touched.add(device)
             self._decide(now)
 

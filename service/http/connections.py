@@ -96,6 +96,7 @@ class BoundedConnection(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _stuck_timer: asyncio.TimerHandle | None = None
     _head = 0
+    _in_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the deadline for the head of the first request; abort the connection if there are too many."""
@@ -111,8 +112,11 @@ class BoundedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes of a head until it is complete; service.rest.authentication counts those of a body."""
-        if self._head_timer is not None:
+        """Count the bytes of a head until it is complete; service.rest.authentication counts those of a body.
+
+        The rest of a body that was refused comes after the answer and is no head.
+        """
+        if self._head_timer is not None and not self._in_body:
             self._head += len(data)
         super().data_received(data)
         if self._head_timer is not None and self._head > self.head_bytes:
@@ -132,8 +136,13 @@ class BoundedConnection(HttpToolsProtocol):
         """Cancel the deadline of the head."""
         if self._head_timer is not None:
             self._head_timer.cancel()
-        self._head_timer, self._head = None, 0
+        self._head_timer, self._head, self._in_body = None, 0, True
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note the end of the body."""
+        self._in_body = False
+        super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Start the deadline for a client that does not read its answer."""

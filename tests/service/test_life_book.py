@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
-from predrain.data.life_cycle import DiskLife, LifeState
+from predrain.data.life_cycle import DiskLife, LifeState, RetiredWhy
 from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Outlook, Status
 from predrain.data.reading import Counters, Identity, OsdDevice, Protocol, Reading, Role, Smart
@@ -100,6 +100,24 @@ def test_working_out_what_changed_gives_what_working_out_everything_gives(
         book._touched |= shown.keys()
         book.apply_elapsed_time(NOON + hours * HOUR)
         assert book.current_lives == shown
+
+
+def test_a_disk_that_its_host_no_longer_lists_stays_lost_when_the_host_falls_silent_too() -> None:
+    kept = SqliteStore(MEMORY)
+    known = Known({disk(n): reading(n, 0) for n in (0, 2)}, {disk(n): outlook(n, 0) for n in (0, 2)})
+    book = LifeBook(kept, NOON - 9 * HOUR, STALE)
+    known.shown_by(book, 0)
+    for hours in (1, 2, 3):
+        known.readings[disk(0)] = reading(0, hours)
+        known.shown_by(book, hours)
+    assert book.current_lives[disk(2)].change.why is RetiredWhy.LOST
+    book.record()
+    known.shown_by(book, 6)
+    known.outlooks[disk(2)] = outlook(2, 0, Status.BAD)
+    known.shown_by(book, 6)
+    assert book.current_lives[disk(0)].state is LifeState.SILENT
+    assert book.current_lives[disk(2)].change.why is RetiredWhy.LOST
+    kept.close()
 
 
 def test_disks_of_which_nothing_changed_are_not_worked_out_again(store: SqliteStore) -> None:

@@ -174,6 +174,25 @@ def test_a_head_without_end_is_refused(application: Any) -> None:
         assert said
 
 
+def test_the_rest_of_a_body_that_was_refused_is_not_taken_for_the_head_of_another_request(
+    application: Any,
+) -> None:
+    with impatient(application, "t" * 40, head_bytes=10_000, rest=1) as client, connect(client) as sender:
+        sender.sendall(
+            b"POST /api/v1/halt HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 90000000\r\nAuthorization: Bearer " + b"t" * 40 + b"\r\n\r\n{"
+        )
+        said = sender.recv(10_000)
+        assert said.startswith(b"HTTP/1.1 413 "), said
+        for _ in range(2):
+            with suppress(OSError):
+                sender.sendall(b" " * 50_000)
+            time.sleep(0.2)
+        with suppress(OSError):
+            said += answered(sender)
+        assert said.count(b"HTTP/1.1") == 1, said
+
+
 @pytest.mark.slow
 def test_so_many_connections_and_no_more(application: Any) -> None:
     with impatient(application, "t" * 40, most=20, head_seconds=300.0) as client:
