@@ -51,10 +51,12 @@ class SqliteStore(SqlStore):
     Several threads and processes may use one file. A file of an older predrain is migrated to this one's format when
     it is opened, after a copy beside itself (data.store.sqlite_upgrade). Raises StoreUnreadable, StoreFull or StoreBusy
     (data.store.store_faults).
+
+    keep_version: the file keeps the version that it has, and the caller uses only what that version has.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        super().__init__(SqliteDatabase(path))
+    def __init__(self, path: Path | str, *, keep_version: bool = False) -> None:
+        super().__init__(SqliteDatabase(path, keep_version=keep_version))
 
 
 class SqliteDatabase:

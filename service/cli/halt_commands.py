@@ -77,18 +77,22 @@ def _only_here(where: ServiceAddress, why: str | None, refused: Refusal) -> str:
 def _write_halt_to_store(where: ServiceAddress, why: str | None) -> str | None:
     from predrain.data.clock import SystemClock
     from predrain.data.store.store_faults import StoreRefusal
+    from predrain.service.config.state_directory import StateDir
     from predrain.service.drains.halt import record_halt
-    from predrain.service.storage.backends import standing_store
+    from predrain.service.storage.backends import open_halt_store, place_of_store, require_present_version
 
     settings = where.settings()
-    with standing_store(settings) as store:
+    with open_halt_store(settings) as store:
         if store is None:
             raise NothingToHalt(
                 f"{settings.service.state} holds no store, so there is nothing to halt; say --state or --config"
             )
         store.set_halt(why)
         halted = store.halt_reason()
-        with suppress(StoreRefusal):  # the halt holds with or without its event
+        with suppress(
+            StoreRefusal
+        ):  # the halt holds with or without its event, which older formats cannot keep
+            require_present_version(place_of_store(settings, StateDir(settings.service.state)))
             record_halt(store, why, name_account(), SystemClock().now())
     record_done(settings, "halt" if why else "unhalt", {"reason": why})
     return halted

@@ -63,6 +63,26 @@ def standing_store(settings: Settings) -> Iterator[Store | None]:
         yield store
 
 
+@contextmanager
+def open_halt_store(settings: Settings) -> Iterator[Store | None]:
+    """Open the store of a service to halt or to lift a halt, with no change of its format; None if there is no store.
+
+    Every version of a file has the table of the halt, so that a halt is not refused beside a service of an older
+    release. A file of another version takes nothing else.
+    """
+    from predrain.data.store.sqlite_store import SqliteStore
+
+    place = place_of_store(settings, StateDir(settings.service.state))
+    if isinstance(place, str):
+        with standing_store(settings) as store:
+            yield store
+    elif not place.exists():
+        yield None
+    else:
+        with closing(SqliteStore(place, keep_version=True)) as store:
+            yield store
+
+
 def require_present_version(place: Path | str) -> None:
     """Raise StoreOutdated if there is a file of an older format; a database says so when it is opened."""
     from predrain.data.store import store_schema

@@ -249,3 +249,15 @@ def test_a_database_has_no_copy_and_the_cure_is_named(
     settings.write_text('[store]\nurl = "postgresql://predrain@127.0.0.1:1/none"\n')
     assert main(["store", "rollback", "--config", str(settings)]) == 1
     assert "pg_restore" in capsys.readouterr().err
+
+
+def test_a_halt_beside_an_older_release_is_written_and_changes_no_format(
+    state: StateDir, version: int
+) -> None:
+    assert main(["halt", "--reason", "smoke", "--state", str(state.path)]) == 3
+    assert version_of_file(state.store) == version
+    with closing(sqlite3.connect(state.store)) as connection:
+        assert connection.execute("SELECT why FROM halt").fetchone() == ("smoke",)
+    assert main(["unhalt", "--state", str(state.path)]) == 3
+    with closing(sqlite3.connect(state.store)) as connection:
+        assert connection.execute("SELECT why FROM halt").fetchone() is None
