@@ -263,11 +263,13 @@ def claim_settings(
     commands: Collection[Command],
     pgs: Collection[PgId] = (),
     others: Collection[Drain] = (),
+    dropped: Collection[PgId] = (),
 ) -> Drain:
     """Return the drain as it must be stored before `commands` are sent, which change the mapping of `pgs`.
 
     The first found value is kept and never overwritten. A value that `others`, the other drains under way,
-    had set does not count as found.
+    had set does not count as found. `dropped`: PGs whose upmap items the mon drops because of the commands.
+    The drain claims these items as they stand, so that they come back when it is cancelled.
     """
     saved = dict(drain.saved)
     ours = {
@@ -300,6 +302,9 @@ def claim_settings(
         if (key := UpmapItem(pg)) not in saved:
             claim_key(key)
             ours[key] = ""
+    for pg in dropped:
+        if (key := UpmapItem(pg)) not in saved:
+            ours[key] = claim_key(key)
     return replace(drain, saved=saved, ours=ours)
 
 

@@ -23,7 +23,13 @@ from predrain.actions.core.held_throttles import (
     to_give_back,
     yield_foreign_options,
 )
-from predrain.actions.core.in_flight import Allowance, at_work, compute_allowance, list_own_pgs
+from predrain.actions.core.in_flight import (
+    Allowance,
+    at_work,
+    compute_allowance,
+    list_own_pgs,
+    list_weight_affected_pgs,
+)
 from predrain.actions.core.messages import INTENT_TEXTS, describe_rest, name_yielded
 from predrain.actions.core.pacing import Pace, latency_seen
 from predrain.actions.core.pg_survey import add_unreported
@@ -54,7 +60,7 @@ from predrain.actions.mechanics.override_reweight import keep_again
 from predrain.actions.mechanics.restore import RestoreProgress, next_return
 from predrain.actions.mechanics.step_batch import CommandBatch, build_restore_batch
 from predrain.actions.placement.failure_domains import list_disks_in_use, slot_reused
-from predrain.actions.placement.what_if import compute_map_fingerprint
+from predrain.actions.placement.what_if import compute_map_fingerprint, find_dropped_upmaps
 from predrain.actions.planning.plan_figures import build_unplaceable_plan
 from predrain.data.drain import Drain, DrainState, JournalEvent, Plan, Progress
 from predrain.data.hold_reason import HoldReason
@@ -420,8 +426,14 @@ class DecisionRound:
 
     def _step(self, drain: Drain, batch: CommandBatch) -> Step:
         self.sent.update((key_of(command), value_of(command)) for command in batch.commands)
+        dropped = find_dropped_upmaps(
+            self.view,
+            {command.osd: command.weight for command in batch.commands if isinstance(command, Reweight)},
+            {command.osd: command.weight for command in batch.commands if isinstance(command, CrushReweight)},
+            list_weight_affected_pgs(drain, self.context),
+        )
         ready = claim_settings(
-            drain, self.view, batch.commands, batch.pgs, self.context.list_claimants(drain)
+            drain, self.view, batch.commands, batch.pgs, self.context.list_claimants(drain), dropped
         )
         progress = replace(ready.progress, started=len(batch.pgs))
         ready = replace(

@@ -8,6 +8,7 @@ has peered with the item, and another OSD than computed is filled. Such items ar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.crush.affected_pgs import KnownMembers, find_affected_pgs
@@ -182,6 +183,42 @@ def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId,
         if pg in against or not weightless.isdisjoint(members):
             kept[pg] = ()
     return kept
+
+
+def find_dropped_upmaps(
+    view: ClusterView,
+    weights: Mapping[OsdId, float],
+    crush_weights: Mapping[OsdId, float],
+    stirred: Collection[PgId] = (),
+) -> frozenset[PgId]:
+    """Return the PGs with upmap items of which the mon drops pairs once OSDs have other weights.
+
+    `weights`: overrides. `stirred`: PGs whose choice the CRUSH weights can change at all (`Plan.stirred`); if not
+    given, every PG with upmap items is computed. The `up` of a returned PG need not change: CRUSH may choose the
+    target of the pair by itself, in place of the source. Pairs that the mon drops at the present weights too are
+    not counted. If the map cannot be computed, no PG is returned.
+    """
+    if not weights and not crush_weights:
+        return frozenset()
+    pins = {pg: pairs for pg, pairs in view.upmap_items.items() if pg in view.pgs}
+    if crush_weights and stirred:
+        pins = {pg: pins[pg] for pg in stirred if pg in pins}
+    if not crush_weights:  # an override changes the choice of those PGs alone for which CRUSH chooses the OSD
+        pins = {
+            pg: pairs
+            for pg, pairs in pins.items()
+            if not weights.keys().isdisjoint((*view.pgs[pg].up, *(source for source, _ in pairs)))
+        }
+    osds = dict(view.osds)
+    for osd in weights.keys() & osds.keys():
+        osds[osd] = replace(osds[osd], reweight=weights[osd])
+    for osd in crush_weights.keys() & osds.keys():
+        osds[osd] = replace(osds[osd], crush_weight=crush_weights[osd])
+    then = replace(view, osds=osds, crush=apply_crush_weights(view, crush_weights))
+    kept = find_kept_pairs(then, pins)
+    fewer = {pg: pairs for pg, pairs in pins.items() if kept[pg] != pairs}
+    now = find_kept_pairs(view, fewer)
+    return frozenset(pg for pg in fewer if kept[pg] != now[pg])
 
 
 def _find_rejected_upmaps(view: ClusterView, after: Placement) -> frozenset[PgId]:

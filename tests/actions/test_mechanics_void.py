@@ -9,11 +9,18 @@ from dataclasses import replace
 
 import pytest
 
+from predrain.actions.cluster.cluster_port import SetUpmap
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.crush.crush_map import ITEM_NONE, CrushRule, RuleStep
 from predrain.actions.crush.upmap_check import find_upmap_check
 from predrain.actions.placement.failure_domains import find_failure_domains
-from predrain.actions.placement.what_if import find_kept_pairs, find_void_upmaps
+from predrain.actions.placement.what_if import (
+    apply_crush_weights,
+    compute_up_sets,
+    find_dropped_upmaps,
+    find_kept_pairs,
+    find_void_upmaps,
+)
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import GB, build_osd_specs, crush_tree, ec_spec, wide_spec
@@ -46,6 +53,48 @@ def test_on_the_way_back_of_a_removal_its_own_pin_is_given_back_before_the_weigh
         run.until(drain, S.CANCELLED)
         run.ticks(20)
         assert map_of(run) == before
+
+
+@pytest.mark.slow
+def test_the_upmap_of_another_person_comes_back_though_crush_chose_its_target_while_an_osd_was_removed() -> (
+    None
+):
+    with Run(wide_spec(hosts=12, per_host=2, racks=0, pg_num=128, used=0.1), policy=POLICY) as run:
+        view = run.cluster.view()
+        emptied = apply_crush_weights(view, {OsdId(6): 0.0})
+        after = compute_up_sets(view, crush=emptied)
+        pg, target = next(
+            (pg, max(set(after[pg]) - set(up)))
+            for pg, up in compute_up_sets(view).items()
+            if set(up) - set(after[pg]) == {7}  # the other OSD of the host
+        )
+        run.cluster.apply(SetUpmap(pg, ((7, target),)))
+        run.ticks(20)
+        before = map_of(run)
+        drain = removed(run, 6)
+        run.until(drain, S.VERIFIED)
+        run.ticks(120)
+        assert run.cluster.view().osds[OsdId(6)].crush_weight == 0.0
+        assert pg not in run.cluster.view().upmap_items, "the mon dropped it"
+        cancelled(run, drain)
+        run.until(drain, S.CANCELLED)
+        run.ticks(20)
+        assert map_of(run) == before
+
+
+def test_an_upmap_falls_where_a_weight_leaves_its_source_to_no_pg() -> None:
+    view = Run(wide_spec(hosts=12, per_host=2, racks=0, pg_num=128)).cluster.view()
+    pg = next(pg for pg in view.pgs.values() if 6 in pg.up)
+    free = next(
+        osd for osd in view.osds if view.osds[osd].host not in {view.osds[OsdId(o)].host for o in pg.up}
+    )
+    pinned = replace(view, upmap_items={pg.id: ((6, int(free)),)})
+    six = OsdId(6)
+    assert find_dropped_upmaps(pinned, {six: 0.0}, {}) == {pg.id}
+    assert find_dropped_upmaps(pinned, {}, {six: 0.0}) == {pg.id}
+    assert not find_dropped_upmaps(pinned, {OsdId(free): 0.5}, {}), "its target stays in"
+    assert not find_dropped_upmaps(pinned, {}, {})
+    assert not find_dropped_upmaps(pinned, {}, {six: 0.0}, [PgId("1.ffff")]), "the weight does not reach it"
 
 
 @pytest.mark.slow
