@@ -49,7 +49,7 @@ def follow_map(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain, ...
     freed = tuple(
         forget_claims(forget_merged_pgs(let_go(drain, view), view), view, drains) for drain in drains
     )
-    folded = fold_base_pairs(view, freed)
+    folded = hand_on_blocked_pairs(view, fold_base_pairs(view, freed))
     without: ClusterView | None = None
     followed: list[Drain] = []
     for before, after in zip(drains, folded, strict=True):
@@ -158,6 +158,52 @@ def fold_base_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain
         else drain
         for drain in drains
     )
+
+
+def hand_on_blocked_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain, ...]:
+    """Return the drains, in their order, with the claims that drains on their way back hand on to others.
+
+    A drain that is cancelled ends although the mon would drop pairs of another party that it found, because the
+    weights of other drains forbid them now. These other drains claim the pairs from then on, and set them again when
+    they are cancelled themselves.
+    """
+    returning = [drain for drain in drains if drain.state is DrainState.CANCELLING]
+    holders = [drain for drain in drains if _holds_weight(drain) and _follows_upmaps(drain, view)]
+    if not returning or {holder.id for holder in holders} <= {drain.id for drain in returning[:1]}:
+        return drains  # no drain holds anything that another one wants back
+    unweighted = undo_weights(view, holders)
+    handed_on: dict[UpmapItem, str] = {}
+    for drain in returning:
+        pins = {
+            pg: pairs
+            for pg, pairs in collect_upmap_items(drain.saved).items()
+            if pairs
+            and UpmapItem(pg) in drain.ours
+            and pg in view.pgs
+            and not set(pairs) <= set(view.upmap_items.get(pg, ()))
+        }
+        if not pins:
+            continue
+        returned = find_kept_pairs(undo_weights(view, (drain,)), pins)
+        at_last = find_kept_pairs(unweighted, pins)
+        for pg in pins:
+            if set(at_last[pg]) - set(returned[pg]):
+                handed_on[UpmapItem(pg)] = drain.saved[UpmapItem(pg)]
+    heirs = {holder.id for holder in holders}
+    return tuple(_take_over_pairs(drain, view, handed_on) if drain.id in heirs else drain for drain in drains)
+
+
+def _holds_weight(drain: Drain) -> bool:
+    return any(isinstance(key, OsdOverride | OsdCrushWeight) for key in drain.ours)
+
+
+def _take_over_pairs(drain: Drain, view: ClusterView, handed_on: Mapping[UpmapItem, str]) -> Drain:
+    """Return the drain with claims to the lists that others hand on, as those drains found the lists."""
+    fresh = {key: found for key, found in handed_on.items() if key not in drain.ours}
+    if not fresh:
+        return drain
+    now = {key: read_setting_value(view, key) for key in fresh}
+    return replace(drain, saved={**fresh, **drain.saved}, ours={**drain.ours, **now})
 
 
 def _is_replaced(pg: PgId, view: ClusterView, claiming: Collection[Drain]) -> bool:

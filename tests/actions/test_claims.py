@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from predrain.actions.cluster.cluster_view import ClusterView
-from predrain.actions.engine.map_claims import fold_base_pairs, follow_map
+from predrain.actions.engine.map_claims import fold_base_pairs, follow_map, hand_on_blocked_pairs
 from predrain.data.drain import Drain, DrainState
-from predrain.data.ids import PgId, pg_id
-from predrain.data.setting import UpmapItem, ValueBefore
+from predrain.data.ids import OsdId, PgId, pg_id
+from predrain.data.setting import OsdOverride, UpmapItem, ValueBefore
 from tests.actions.made import a_drain, calm_view, changed_osd
 
 VIEW = calm_view()
@@ -118,3 +118,34 @@ def test_claims_of_a_pool_that_was_deleted_are_forgotten() -> None:
     (followed,) = follow_map(replace(VIEW, pools={}, pgs={}), (drain,))
     assert not followed.saved
     assert not followed.ours
+
+
+def emptying(osd: int) -> Drain:
+    """A drain that has set the override of its OSD to 0."""
+    key = OsdOverride(OsdId(osd))
+    return a_drain(osd, saved={key: "1.0"}, ours={key: "0.0"})
+
+
+def test_a_cancelled_drain_hands_the_pair_that_another_drains_weight_forbids_on_to_that_drain() -> None:
+    """The mon drops the pair while its target is out. The cancelled drain ends before the other one does."""
+    returning = a_drain(TWO, DrainState.CANCELLING, saved={KEY: THEIRS}, ours={KEY: f"{TWO}>{FREE[1]}"})
+    out = changed_osd(show(), FREE[0], reweight=0.0)
+    kept, heir = hand_on_blocked_pairs(out, (returning, emptying(FREE[0])))
+    assert kept is returning
+    assert (heir.saved[KEY], heir.ours[KEY]) == (THEIRS, "")
+    assert hand_on_blocked_pairs(out, (returning, heir)) == (returning, heir)
+
+
+def test_a_cancelled_drain_hands_nothing_on_that_it_can_set_again_itself() -> None:
+    returning = a_drain(TWO, DrainState.CANCELLING, saved={KEY: THEIRS}, ours={KEY: ""})
+    out = changed_osd(show(), FREE[1], reweight=0.0)
+    drains = (returning, emptying(FREE[1]))
+    assert hand_on_blocked_pairs(out, drains) == drains
+
+
+def test_a_pair_that_a_person_made_void_is_handed_on_to_no_drain() -> None:
+    """A person took its target out, and no drain holds the weight."""
+    returning = a_drain(TWO, DrainState.CANCELLING, saved={KEY: THEIRS}, ours={KEY: ""})
+    out = changed_osd(changed_osd(show(), FREE[0], reweight=0.0), FREE[1], reweight=0.0)
+    drains = (returning, emptying(FREE[1]))
+    assert hand_on_blocked_pairs(out, drains) == drains
