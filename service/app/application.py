@@ -37,6 +37,7 @@ from predrain.service.app.process_sync import StoreFollower
 from predrain.service.app.retention import DroppedCounts, ThinnedDays, drop_expired_data
 from predrain.service.app.roles import EVERYTHING, ServiceRoles
 from predrain.service.app.scheduler import Scheduler
+from predrain.service.clusters.other_clusters import OtherClusters, OverviewSource
 from predrain.service.config.settings import Settings
 from predrain.service.drains.drain_requests import NoCluster
 from predrain.service.drains.halt import HaltPlace, halt_with, places_of, write_again
@@ -79,7 +80,7 @@ class ApplicationPorts:
     `forecaster` is called once, late, since it imports heavy packages; it scores until a bundle is promoted into
     the directory `installed`. Without a `scorebook` no bundle is compared with another. `name` identifies the
     sender of log records: each process that shares a log has its own. `channels` notify people, and a `digest`
-    does so once a day from the notes of the store.
+    does so once a day from the notes of the store. `other_clusters`: the services that are asked for overviews.
     """
 
     log: Log
@@ -92,6 +93,7 @@ class ApplicationPorts:
     name: str = "predrain"
     channels: Sequence[NotificationChannel] = ()
     digest: Callable[[NoteStore], DailyDigest] | None = None
+    other_clusters: Sequence[OverviewSource] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Application:
         self.policy, self.settings, self.parts, self.demo = policy, settings, parts, demo
         self.changes, self.announcements, self.timelines = ChangeFeed(), Announcements(), Timelines()
         self.misnamed = HostMismatches()
+        self.other_clusters = OtherClusters(ports.other_clusters, ports.clock.now())
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
         self.lives = LifeBook(ports.store, ports.clock.now(), self.stale_after)
@@ -215,7 +218,8 @@ class Application:
         cluster = self._control.troubles if self._control is not None else {}
         damage = self.store.describe_damage()
         own = {"store": damage} if damage else {}
-        return {**own, **self.scorer.troubles, **self._teller.troubles, **cluster}
+        others = self.other_clusters.describe_troubles(self.clock.now())
+        return {**own, **self.scorer.troubles, **self._teller.troubles, **cluster, **others}
 
     @property
     def controls_cluster(self) -> bool:
@@ -382,6 +386,11 @@ class Application:
         """Apply what other processes stored since the last step."""
         self._following.step()
         self.notice_halt()
+
+    def step_other_clusters(self) -> None:
+        """Ask the services of other clusters for their overviews."""
+        if self.other_clusters.ask_all(self.clock.now()):
+            self.changes.notify_change(ChangeKind.STATUS)
 
     def build_alert_snapshot(self) -> AlertSnapshot:
         """Build the snapshot from which notifications are made."""

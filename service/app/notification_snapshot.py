@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from predrain.data.clock import is_within_last
 from predrain.data.ids import HostName
+from predrain.service.app.cluster_numbers import build_own_overview
 from predrain.service.app.life_cycle_schedule import age_lives
-from predrain.service.notifications.cause import AlertSnapshot, ForecastConcern
+from predrain.service.notifications.cause import AlertSnapshot, ClustersInView, ForecastConcern
 
 if TYPE_CHECKING:
     from predrain.service.app.application import Application
@@ -56,4 +57,12 @@ def scene_of(application: Application, began: datetime) -> AlertSnapshot:
         now - began > SETTLES and "worker" not in broken,
         application.misnamed.find_recent_mismatches(now),
         application.settings.forecast.residence_limits,
+        _build_clusters_in_view(application),
     )
+
+
+def _build_clusters_in_view(application: Application) -> ClustersInView | None:
+    if not application.other_clusters:
+        return None
+    others = application.other_clusters.list_recent_overviews(application.clock.now())
+    return ClustersInView(build_own_overview(application), others)

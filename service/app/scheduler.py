@@ -96,6 +96,8 @@ class Scheduler:
             begin("telling", self._tell)
         if parts.shares:
             begin("follow", self._follow)
+        if scoring and self._application.other_clusters:
+            begin("other clusters", self._ask_other_clusters)
         if self._application.has_cluster:
             if parts.acts:
                 self._application.control.observer.begin_acting()
@@ -142,6 +144,10 @@ class Scheduler:
             if mine:
                 self._application.step_telling()
         self._loops.wait(TELL_SECONDS)
+
+    def _ask_other_clusters(self) -> None:
+        self._application.step_other_clusters()
+        self._loops.wait(self._application.settings.clusters.interval_seconds)
 
     def _live(self) -> None:
         keep_lives(self._application)

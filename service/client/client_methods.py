@@ -59,6 +59,14 @@ class Predrain:
         """Return the state of cluster and forecast, the age of the readings, and whether drains may act."""
         return _decode_answer(contract.StatusBody, self._wire.get("status"))
 
+    def overview(self) -> contract.OverviewBody:
+        """Return the cluster of the service in numbers: disks, drains, and the drive models."""
+        return _decode_answer(contract.OverviewBody, self._wire.get("overview"))
+
+    def clusters(self) -> contract.ClustersBody:
+        """Return the cluster of the service, the other clusters that it knows, and all their drive models."""
+        return _decode_answer(contract.ClustersBody, self._wire.get("clusters"))
+
     def devices(self) -> Iterator[contract.DeviceBody]:
         """Yield every device in order of ids. Pages are fetched during the iteration, so devices may come and go
         meanwhile.

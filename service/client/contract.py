@@ -316,6 +316,16 @@ class LineBody(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class ModelCountsBody(Struct, frozen=True, kw_only=True):
+    """The disks of one drive model. `turned_bad`: those that turned bad within the window of mass suspicion."""
+
+    model: str
+    disks: int
+    warning: int
+    bad: int
+    turned_bad: int
+
+
 class MoveBody(Struct, frozen=True, kw_only=True):
     """The way of one PG's copy or shard."""
 
@@ -371,6 +381,25 @@ class OutcomeRequest(Struct, frozen=True, kw_only=True):
         str, Meta(description="SUSPECTED stands until a person or a rule confirms it.")
     ]
     note: Annotated[str, Meta(max_length=2000)] | UnsetType = ""
+
+
+class OverviewBody(Struct, frozen=True, kw_only=True):
+    """A cluster in numbers. `fresh`: disks that were read within two intervals. `drains`: drains under way."""
+
+    cluster: str
+    fsid: str | None
+    at: datetime
+    health: str | None
+    osds: int
+    hosts: int
+    disks: int
+    fresh: int
+    warning: int
+    bad: int
+    expected_30d: float | None
+    drains: int
+    halted: bool
+    models: list[ModelCountsBody]
 
 
 class PointBody(Struct, frozen=True, kw_only=True):
@@ -495,6 +524,17 @@ class SessionBody(Struct, frozen=True, kw_only=True):
     ends_at: datetime | None
     can_read: bool
     sign_in_url: str | None
+
+
+class SharedModelBody(Struct, frozen=True, kw_only=True):
+    """A drive model, added up over the clusters that have such disks."""
+
+    model: str
+    disks: int
+    warning: int
+    bad: int
+    turned_bad: int
+    clusters: list[str]
 
 
 class ShiftBody(Struct, frozen=True, kw_only=True):
@@ -967,6 +1007,15 @@ class OsdDeviceBody(Struct, frozen=True, kw_only=True):
     )
 
 
+class OtherClusterBody(Struct, frozen=True, kw_only=True):
+    """Another cluster, as its service answered last. `refused`: the reason why the last request got no answer."""
+
+    url: str
+    overview: OverviewBody | None
+    answered_at: datetime | None
+    refused: str | None
+
+
 class OutlookBody(Struct, frozen=True, kw_only=True):
     """
     A device's newest forecast. A forecast by a rule has no probability, but a `rule_score`: evidence in [0, 1].
@@ -1180,6 +1229,10 @@ class StatusBody(Struct, frozen=True, kw_only=True):
     view_age_seconds: float | None
     controller: str
     acting: ActingBody
+    other_clusters: Annotated[
+        int,
+        Meta(description="Other clusters whose services are asked (`GET clusters`)."),
+    ]
     demo: DemoBody | None
 
 
@@ -1385,6 +1438,18 @@ class CausePage(Struct, frozen=True, kw_only=True):
 
     items: list[CauseBody]
     next: str | None
+
+
+class ClustersBody(Struct, frozen=True, kw_only=True):
+    """
+    The own cluster, the others in the order of the settings, and the models with most newly bad disks first.
+
+    The models are added up over the clusters whose service answered within the last day.
+    """
+
+    own: OverviewBody
+    others: list[OtherClusterBody]
+    models: list[SharedModelBody]
 
 
 class DrainBody(Struct, frozen=True, kw_only=True):

@@ -67,6 +67,7 @@ class Wire:
     """The connection to one service. Thread-safe.
 
     `tls`: the CAs to trust; those of the system if not given. `headers`: sent with every request.
+    `longest_answer_bytes`: a longer answer is refused as Unreachable.
     """
 
     def __init__(
@@ -79,11 +80,13 @@ class Wire:
         waits: Sequence[float] = WAITS,
         sleep: Callable[[float], object] = time.sleep,
         headers: Mapping[str, str] | None = None,
+        longest_answer_bytes: int = LONGEST_ANSWER_BYTES,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"{url} is no address of a service; it begins with http:// or https://")
         self.url, self._token, self._seconds = url.rstrip("/"), token, seconds
         self._waits, self._sleep, self._headers = waits, sleep, dict(headers or {})
+        self._longest = longest_answer_bytes
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects(), urllib.request.ProxyHandler({})]
         if url.startswith("https://"):
             handlers.append(urllib.request.HTTPSHandler(context=tls or ssl.create_default_context()))
@@ -134,10 +137,10 @@ class Wire:
         request = urllib.request.Request(f"{self.url}{BASE}{path}", content, said, method=method)  # noqa: S310
         try:
             with self._opener.open(request, timeout=self._seconds) as answer:
-                return HttpAnswer(answer.status, _read_bounded(answer))
+                return HttpAnswer(answer.status, _read_bounded(answer, self._longest))
         except urllib.error.HTTPError as error:
             with error:
-                problem = _read_problem(error)
+                problem = _read_problem(error, self._longest)
             if error.code in (429, 503) or (error.code == 409 and "Retry-After" in error.headers):
                 raise _Later(problem) from None
             raise problem from None
@@ -156,19 +159,19 @@ class _Later(Exception):
         self.problem = problem
 
 
-def _read_problem(error: urllib.error.HTTPError) -> ServiceProblem:
+def _read_problem(error: urllib.error.HTTPError, longest: int) -> ServiceProblem:
     seconds = _parse_retry_after(error.headers.get("Retry-After"))
     try:
-        body = json.loads(_read_bounded(error))
+        body = json.loads(_read_bounded(error, longest))
         return ServiceProblem(error.code, str(body["detail"]), body, seconds)
     except (OSError, http.client.HTTPException, Unreachable, ValueError, KeyError, TypeError):
         return ServiceProblem(error.code, f"the service answered {error.code} {error.reason}", {}, seconds)
 
 
-def _read_bounded(answer: Any) -> bytes:
-    content: bytes = answer.read(LONGEST_ANSWER_BYTES + 1)
-    if len(content) > LONGEST_ANSWER_BYTES:
-        raise Unreachable("the answer is longer than any of ours")
+def _read_bounded(answer: Any, longest: int) -> bytes:
+    content: bytes = answer.read(longest + 1)
+    if len(content) > longest:
+        raise Unreachable(f"the answer is longer than {longest} bytes, which no answer of ours is")
     return content
 
 

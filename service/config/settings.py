@@ -32,6 +32,7 @@ from predrain.data.refusal import Refusal
 from predrain.data.residence import ResidenceLimits
 from predrain.service.config import collector_table as collector
 from predrain.service.config.access_table import AccessTable, OidcTable
+from predrain.service.config.clusters_table import ClustersTable
 from predrain.service.config.collector_table import NOT_SETTINGS, PREFIX, explain_unusable_number
 from predrain.service.config.kafka_table import KafkaTable
 from predrain.service.config.notification_tables import MailTable, WebhookTable
@@ -275,6 +276,7 @@ class Settings(BaseSettings):
     webhook: WebhookTable = WebhookTable()
     access: AccessTable = AccessTable()
     oidc: OidcTable = OidcTable()
+    clusters: ClustersTable = ClustersTable()
     policy: PolicyTable = PolicyTable()
 
     @model_validator(mode="after")

@@ -17,7 +17,13 @@ def find_alert_causes(scene: AlertSnapshot) -> tuple[AlertCause, ...]:
     # Imported late: the settings import channels from this package, and they start without the controller.
     from predrain.service.notifications.disk_causes import sick_disks
     from predrain.service.notifications.heat_causes import hot_disks
+    from predrain.service.notifications.model_causes import find_models_sick_in_other_clusters
     from predrain.service.notifications.operational_causes import find_operational_causes
 
-    found = [*sick_disks(scene), *hot_disks(scene), *find_operational_causes(scene)]
+    found = [
+        *sick_disks(scene),
+        *hot_disks(scene),
+        *find_operational_causes(scene),
+        *find_models_sick_in_other_clusters(scene),
+    ]
     return tuple(sorted(found, key=lambda cause: (cause.severity.value == "notice", cause.key)))

@@ -11,6 +11,7 @@ from predrain.actions.core.drain_policy import Policy
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.outlook import Outlook
 from predrain.data.residence import ResidenceLimits
+from predrain.service.fleet.cluster_overview import ClusterOverview
 from predrain.service.fleet.fleet import FleetSnapshot
 
 CLUSTER_KEYS = "cluster keys"
@@ -48,6 +49,8 @@ class AlertCauseKind(StrEnum):
     HALTED = "halted"
     BROKEN_PART = "broken_part"
     FORECAST_DOUBT = "forecast_doubt"
+    MODEL_ELSEWHERE = "model_elsewhere"
+    """A drive model turns bad in other clusters, and disks of that model are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,14 @@ class ForecastConcern:
 
 
 @dataclass(frozen=True, slots=True)
+class ClustersInView:
+    """The overview of the own cluster, and the last overviews of the other clusters."""
+
+    own: ClusterOverview
+    others: tuple[ClusterOverview, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AlertSnapshot:
     """The data from which causes are made, at one instant."""
 
@@ -127,6 +138,8 @@ class AlertSnapshot:
     """Hosts whose token comes with readings that name another host, and that other host."""
     limits: ResidenceLimits = field(default_factory=ResidenceLimits)
     """The times after which the silence of a disk's host proves a move, and after which a person is asked."""
+    clusters: ClustersInView | None = None
+    """The clusters in numbers; None if no other cluster is configured."""
 
     def find_reporting_hosts(self) -> frozenset[HostName]:
         """Return the hosts with a disk that was read lately."""

@@ -235,6 +235,7 @@ def _assemble_application(
             scorebook=scorebook,
             name=name,
             channels=_build_notification_channels(settings),
+            other_clusters=settings.clusters.open_sources(),
             digest=settings.mail.make_digest_factory(
                 settings.service.cluster_name, settings.service.external_url
             ),

@@ -31,6 +31,7 @@ from predrain.service.rest import (
     mgr_executor_routes,
     osd_routes,
     outlook_routes,
+    overview_routes,
     page_files,
     policy_preview_routes,
     problem_answers,
@@ -54,6 +55,7 @@ from predrain.service.rest.request_head import BURST_SECONDS, RequestHeadFilter
 API = "/api/v1"
 _NOUNS = (
     status_routes,
+    overview_routes,
     osd_routes,
     slot_routes,
     residence_routes,

@@ -87,6 +87,8 @@ class StatusBody(ResponseBody):
     view_age_seconds: float | None
     controller: str
     acting: ActingBody
+    other_clusters: int
+    """Other clusters whose services are asked (`GET clusters`)."""
     demo: DemoBody | None
 
 
@@ -162,6 +164,7 @@ def _build_status_body(application: Application, sight: FleetSnapshot, counted: 
         view_age_seconds=(now - view.as_of).total_seconds() if view else None,
         controller=application.describe_controller(),
         acting=acting_body(application),
+        other_clusters=len(application.other_clusters.list_known()),
         demo=_build_demo_body(application.demo()) if application.demo else None,
     )
 

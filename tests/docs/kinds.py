@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import IPvAnyNetwork, SecretStr
+from pydantic import BaseModel, IPvAnyNetwork, SecretStr
 
 WORDS: dict[Any, str] = {
     bool: "true or false",
@@ -46,6 +46,10 @@ def kind(annotation: Any, metadata: Iterable[object] = ()) -> str:
         return f"table of: {kind(inside[1], metadata)}"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _either([f"`{one.value}`" for one in annotation])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        *first, last = (f"`{key}`" for key in annotation.model_fields)
+        keys = f"{', '.join(first)} and {last}" if first else last
+        return f"table with {keys}"
     if annotation not in WORDS:
         raise Unnamed(f"give {annotation} its words in {Path(__file__).name}")
     return ", ".join([WORDS[annotation], *bounds(metadata)])

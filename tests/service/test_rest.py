@@ -85,7 +85,16 @@ def test_metrics_can_be_read_by_prometheus_and_name_no_device(site: Site) -> Non
 
 
 def test_the_page_is_served_at_all_its_addresses_under_a_strict_policy(site: Site) -> None:
-    for path in ("/", "/fleet", "/devices/ST4000DM000_A", "/drains/x", "/events", "/alerts", "/forecast"):
+    for path in (
+        "/",
+        "/fleet",
+        "/devices/ST4000DM000_A",
+        "/drains/x",
+        "/events",
+        "/alerts",
+        "/forecast",
+        "/clusters",
+    ):
         answer = site.client.get(path)
         assert answer.status_code in (200, 503)
         assert "make setup" in answer.text if answer.status_code == 503 else "<html" in answer.text

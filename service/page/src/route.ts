@@ -13,6 +13,7 @@ export type View =
   | { name: "events" }
   | { name: "alerts" }
   | { name: "forecast" }
+  | { name: "clusters" }
   | { name: "nowhere"; path: string };
 
 export interface Route {
@@ -39,6 +40,7 @@ export function parse(path: string, search: string): Route {
     events: { name: "events" },
     alerts: { name: "alerts" },
     forecast: { name: "forecast" },
+    clusters: { name: "clusters" },
   };
   if (room === "devices" && id) return { view: { name: "device", id }, query };
   if (room === "osds" && id && /^\d+$/.test(id)) return { view: { name: "osd", osd: Number(id) }, query };

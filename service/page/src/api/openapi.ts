@@ -24,6 +24,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description The cluster in numbers: what the services of other clusters ask for.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Clusters
+         * @description The own cluster, the other clusters, and the drive models of them all.
+         */
+        get: operations["list_clusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/osds": {
         parameters: {
             query?: never;
@@ -1283,7 +1323,7 @@ export interface components {
          * @description The kinds of a cause.
          * @enum {string}
          */
-        AlertCauseKind: "sick_disks" | "hot_disks" | "contested_disks" | "silent_hosts" | "host_mismatch" | "unreadable_disks" | "unable_hosts" | "failed_drains" | "held_drains" | "still_drains" | "empty_disks" | "halted" | "broken_part" | "forecast_doubt";
+        AlertCauseKind: "sick_disks" | "hot_disks" | "contested_disks" | "silent_hosts" | "host_mismatch" | "unreadable_disks" | "unable_hosts" | "failed_drains" | "held_drains" | "still_drains" | "empty_disks" | "halted" | "broken_part" | "forecast_doubt" | "model_elsewhere";
         /** @description Alerts, newest first. */
         AlertPage: {
             items: components["schemas"]["AlertBody"][];
@@ -1368,6 +1408,16 @@ export interface components {
             sentence: string;
             severity: components["schemas"]["Severity"];
             silence: string | null;
+        };
+        /**
+         * @description The own cluster, the others in the order of the settings, and the models with most newly bad disks first.
+         *
+         *     The models are added up over the clusters whose service answered within the last day.
+         */
+        ClustersBody: {
+            own: components["schemas"]["OverviewBody"];
+            others: components["schemas"]["OtherClusterBody"][];
+            models: components["schemas"]["SharedModelBody"][];
         };
         /** @description Champion first, then the challenger, on the same disks and days. Below 30 failures `enough` is false. */
         ComparisonBody: {
@@ -1830,6 +1880,14 @@ export interface components {
          * @enum {string}
          */
         Mode: "observe" | "propose" | "act";
+        /** @description The disks of one drive model. `turned_bad`: those that turned bad within the window of mass suspicion. */
+        ModelCountsBody: {
+            model: string;
+            disks: number;
+            warning: number;
+            bad: number;
+            turned_bad: number;
+        };
         /** @description The way of one PG's copy or shard. */
         MoveBody: {
             pg: string;
@@ -1912,6 +1970,13 @@ export interface components {
             /** @description OSDs that have gone since `since`. */
             removed: number[];
         };
+        /** @description Another cluster, as its service answered last. `refused`: the reason why the last request got no answer. */
+        OtherClusterBody: {
+            url: string;
+            overview: components["schemas"]["OverviewBody"] | null;
+            answered_at: string | null;
+            refused: string | null;
+        };
         /** @description A statement about the device's end. */
         OutcomeBody: {
             /** Format: date-time */
@@ -1954,6 +2019,24 @@ export interface components {
         OutlookPage: {
             items: components["schemas"]["OutlookBody"][];
             next: string | null;
+        };
+        /** @description A cluster in numbers. `fresh`: disks that were read within two intervals. `drains`: drains under way. */
+        OverviewBody: {
+            cluster: string;
+            fsid: string | null;
+            /** Format: date-time */
+            at: string;
+            health: string | null;
+            osds: number;
+            hosts: number;
+            disks: number;
+            fresh: number;
+            warning: number;
+            bad: number;
+            expected_30d: number | null;
+            drains: number;
+            halted: boolean;
+            models: components["schemas"]["ModelCountsBody"][];
         };
         /** @description A drain's plan: its mechanic, the racks that take the data, and the refusals that stand against it. */
         PlanBody: {
@@ -2165,6 +2248,15 @@ export interface components {
          * @enum {string}
          */
         Severity: "notice" | "urgent";
+        /** @description A drive model, added up over the clusters that have such disks. */
+        SharedModelBody: {
+            model: string;
+            disks: number;
+            warning: number;
+            bad: number;
+            turned_bad: number;
+            clusters: string[];
+        };
         /**
          * @description One feature, or the score: stability index, distance of distributions, change of the share that is not
          *     reported, and the medians in training and now.
@@ -2274,6 +2366,8 @@ export interface components {
             view_age_seconds: number | null;
             controller: string;
             acting: components["schemas"]["ActingBody"];
+            /** @description Other clusters whose services are asked (`GET clusters`). */
+            other_clusters: number;
             demo: components["schemas"]["DemoBody"] | null;
         };
         /** @description A step as JSON text, and HMAC-SHA256 over that text in hex. */
@@ -2483,6 +2577,164 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StatusBody"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewBody"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    list_clusters: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClustersBody"];
                 };
             };
             /** @description The content has not changed since the answer with that ETag. */

@@ -9,6 +9,7 @@ import { osdLink } from "../links.ts";
 import { go, route } from "../route.ts";
 import { notice, osdByNumber, osds, partsDown, status } from "../state.ts";
 import { Alerts } from "../views/alerts.tsx";
+import { Clusters } from "../views/clusters.tsx";
 import { Events } from "../views/events.tsx";
 import { Forecast } from "../forecast/forecast.tsx";
 import { DemoBanner } from "./demo.tsx";
@@ -62,6 +63,8 @@ function CurrentView() {
       return <Alerts />;
     case "forecast":
       return <Forecast />;
+    case "clusters":
+      return <Clusters />;
     case "nowhere":
       return (
         <section class="view">

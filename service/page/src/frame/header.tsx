@@ -23,6 +23,7 @@ function rooms(): Room[] {
     { href: "/events", word: "Events", views: ["events"] },
     { href: "/alerts", word: "Alerts", views: ["alerts"], many: alerted },
     { href: "/forecast", word: "Forecast", views: ["forecast"] },
+    ...(status.value?.other_clusters ? [{ href: "/clusters", word: "Clusters", views: ["clusters"] }] : []),
   ];
 }
 

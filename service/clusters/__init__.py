@@ -1,0 +1,1 @@
+"""Other clusters: their services are asked for their overviews."""
