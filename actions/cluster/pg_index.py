@@ -44,16 +44,20 @@ class PgIndex:
     def with_changes(self, changes: Iterable[tuple[Pg, Pg]]) -> PgIndex:
         """Return the index after these PGs, (before, now), have changed."""
         gone: dict[int, set[PgId]] = {}
-        come: dict[int, list[Pg]] = {}
+        come: dict[int, dict[PgId, Pg]] = {}
         for before, now in changes:
             for osd in _list_named_osds(before):
                 gone.setdefault(osd, set()).add(before.id)
             for osd in _list_named_osds(now):
-                come.setdefault(osd, []).append(now)
+                come.setdefault(osd, {})[now.id] = now
         by_osd = dict(self._by_osd)
         for osd in gone.keys() | come.keys():
-            left = [pg for pg in by_osd.get(osd, ()) if pg.id not in gone.get(osd, ())]
-            by_osd[osd] = tuple(sorted(left + come.get(osd, []), key=self._find_position))
+            left, new = gone.get(osd, set()), come.get(osd, {})
+            if left == new.keys():
+                by_osd[osd] = tuple(new.get(pg.id, pg) for pg in by_osd[osd])
+            else:
+                kept = [pg for pg in by_osd.get(osd, ()) if pg.id not in left]
+                by_osd[osd] = tuple(sorted([*kept, *new.values()], key=self._find_position))
         return PgIndex(by_osd, self._positions)
 
     def list_pgs(self, osd: int) -> tuple[Pg, ...]:

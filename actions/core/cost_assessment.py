@@ -87,6 +87,8 @@ def _assess_disks(
 ) -> dict[DeviceId, DiskAtRisk]:
     pace = context.bytes_per_second or policy.backfill_bytes_per_second * policy.open_share
     busy = _list_busy_drains(view, context.drains)
+    # Only a PG that would be left with exactly `min_size` members depends on what the others are forecast.
+    risks = list_risks(view, context.outlooks) if _has_pool_without_spare(view.pools) else {}
     found: dict[DeviceId, DiskAtRisk] = {}
     for device, ids in find_osd_layout(view.osds).osds_by_device.items():
         if device not in devices:
@@ -97,7 +99,7 @@ def _assess_disks(
         if chances is None or any(osd.used_bytes is None for osd in osds):
             continue
         size = sum(osd.used_bytes or 0 for osd in osds)
-        impact = _assess_death_impact(view, ids, osds, policy, context)
+        impact = _assess_death_impact(view, ids, osds, policy, risks)
         inputs = chances, size, pace, impact, _bytes_ahead(osds, busy, policy)
         found[device] = _DISKS.find(device, inputs, partial(_build_disk, *inputs))
     return found
@@ -135,7 +137,11 @@ _WEIGHED: Final = LatestResults[DeviceId, WeighedDisk](limit=1 << 14)
 
 
 def _assess_death_impact(
-    view: ClusterView, ids: tuple[OsdId, ...], osds: Sequence[Osd], policy: Policy, context: Context
+    view: ClusterView,
+    ids: tuple[OsdId, ...],
+    osds: Sequence[Osd],
+    policy: Policy,
+    risks: Mapping[OsdId, float],
 ) -> DeathImpact:
     """Compute the mean cost of a byte, and what the disk's death would leave of its PGs.
 
@@ -146,8 +152,6 @@ def _assess_death_impact(
     index = find_pg_index(view.pgs)
     pgs = tuple(index.list_pgs(id_) for id_ in ids)
     places = tuple((osd.host, osd.device_class) for osd in osds)
-    # Only a PG that would be left with exactly `min_size` members depends on what the others are forecast.
-    risks = list_risks(view, context.outlooks) if _has_pool_without_spare(view.pools) else {}
     inputs = pgs, places, view.pools, policy, risks
     return _IMPACTS.find(ids, inputs, partial(_compute_death_impact, ids, *inputs))
 
