@@ -86,28 +86,39 @@ def _assess_disks(
     view: ClusterView, devices: Collection[DeviceId], policy: Policy, context: Context
 ) -> dict[DeviceId, DiskAtRisk]:
     pace = context.bytes_per_second or policy.backfill_bytes_per_second * policy.open_share
-    busy = _list_busy_drains(view, context.drains)
+    busy, index = _list_busy_drains(view, context.drains), find_pg_index(view.pgs)
     # Only a PG that would be left with exactly `min_size` members depends on what the others are forecast.
     risks = list_risks(view, context.outlooks) if _has_pool_without_spare(view.pools) else {}
     found: dict[DeviceId, DiskAtRisk] = {}
     for device, ids in find_osd_layout(view.osds).osds_by_device.items():
         if device not in devices:
             continue
-        osds = [view.osds[id_] for id_ in ids]
+        osds = tuple(view.osds[id_] for id_ in ids)
         outlook = context.outlooks.get(device)
         chances = read_chances(outlook) if outlook is not None else None
         if chances is None or any(osd.used_bytes is None for osd in osds):
             continue
-        size = sum(osd.used_bytes or 0 for osd in osds)
-        impact = _assess_death_impact(view, ids, osds, policy, risks)
-        inputs = chances, size, pace, impact, _bytes_ahead(osds, busy, policy)
+        pgs = tuple(index.list_pgs(id_) for id_ in ids)
+        inputs = chances, osds, pgs, view.pools, policy, risks, pace, _bytes_ahead(osds, busy, policy)
         found[device] = _DISKS.find(device, inputs, partial(_build_disk, *inputs))
     return found
 
 
 def _build_disk(
-    chances: ChanceCurve, size: int, pace: float, impact: DeathImpact, bytes_ahead: int
+    chances: ChanceCurve,
+    osds: tuple[Osd, ...],
+    pgs: tuple[tuple[Pg, ...], ...],
+    pools: Mapping[int, Pool],
+    policy: Policy,
+    risks: Mapping[OsdId, float],
+    pace: float,
+    bytes_ahead: int,
 ) -> DiskAtRisk:
+    ids = tuple(osd.id for osd in osds)
+    places = tuple((osd.host, osd.device_class) for osd in osds)
+    inputs = ids, pgs, places, pools, policy, risks
+    impact = _IMPACTS.find(ids, inputs, partial(_compute_death_impact, *inputs))
+    size = sum(osd.used_bytes or 0 for osd in osds)
     return DiskAtRisk(chances, size, pace, impact.costs, impact.scale_groups(size), bytes_ahead)
 
 
@@ -136,10 +147,11 @@ _DISKS: Final = LatestResults[DeviceId, DiskAtRisk](limit=1 << 14)
 _WEIGHED: Final = LatestResults[DeviceId, WeighedDisk](limit=1 << 14)
 
 
-def _assess_death_impact(
-    view: ClusterView,
+def _compute_death_impact(
     ids: tuple[OsdId, ...],
-    osds: Sequence[Osd],
+    pgs: tuple[tuple[Pg, ...], ...],
+    places: tuple[tuple[HostName, str | None], ...],
+    pools: Mapping[int, Pool],
     policy: Policy,
     risks: Mapping[OsdId, float],
 ) -> DeathImpact:
@@ -149,21 +161,6 @@ def _assess_death_impact(
     so a copy that is missing for the moment does not count as gone. While it is missing, the guard
     `redundancy` holds any drain, and a restarting host must not cause proposals.
     """
-    index = find_pg_index(view.pgs)
-    pgs = tuple(index.list_pgs(id_) for id_ in ids)
-    places = tuple((osd.host, osd.device_class) for osd in osds)
-    inputs = pgs, places, view.pools, policy, risks
-    return _IMPACTS.find(ids, inputs, partial(_compute_death_impact, ids, *inputs))
-
-
-def _compute_death_impact(
-    ids: tuple[OsdId, ...],
-    pgs: tuple[tuple[Pg, ...], ...],
-    places: tuple[tuple[HostName, str | None], ...],
-    pools: Mapping[int, Pool],
-    policy: Policy,
-    risks: Mapping[OsdId, float],
-) -> DeathImpact:
     by_id: dict[PgId, Pg] = {}
     members: dict[PgId, int] = {}
     for id_, named in zip(ids, pgs, strict=True):

@@ -227,7 +227,8 @@ def find_crowded_device(
 
     Return None if there is no such device.
     """
-    if not shared:
+    needed = [device for osd in want if osd in shared for device in shared[OsdId(osd)]]
+    if len(set(needed)) == len(needed):
         return None
     before, after = _count_device_members(shared, now), _count_device_members(shared, want)
     worse = [(members, device) for device, members in after.items() if members > max(1, before[device])]

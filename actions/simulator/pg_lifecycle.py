@@ -5,10 +5,9 @@ deleted, and the space is freed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import cast
 
 from predrain.actions.crush.pool import Pool
 from predrain.actions.simulator.backfill import Recovery, RecoveryLimits
@@ -66,6 +65,7 @@ class Lifecycle:
         """PGs that lack a copy, by the truth."""
         for pg in self.pgs.values():
             self._update_truth(pg)
+        self._used: Mapping[OsdId, int] = {}
         self.lost: set[PgId] = set()
         """PGs that have fewer shards left than their data needs."""
         self._blocked: set[int] = set()
@@ -80,10 +80,16 @@ class Lifecycle:
         """Return the bytes on the OSD, with those of PGs that have left it and are not deleted yet."""
         return self.recovery.used[osd] + self.deletions.held_bytes[osd]
 
-    def list_used_bytes(self, osds: Iterable[int]) -> dict[OsdId, int]:
-        """Return `count_used_bytes` of each OSD."""
+    def list_used_bytes(self, osds: Mapping[int, object]) -> Mapping[OsdId, int]:
+        """Return `count_used_bytes` of each OSD; the same mapping as before if none of them changed."""
         used, held = self.recovery.used, self.deletions.held_bytes
-        return {cast("OsdId", osd): used[osd] + held[osd] for osd in osds}
+        if self._used.keys() != osds.keys():
+            self._used = {OsdId(osd): used[osd] + held[osd] for osd in osds}
+        elif changed := {OsdId(osd) for osd in (used.changed | held.changed) if osd in osds}:
+            self._used = {**self._used, **{osd: used[osd] + held[osd] for osd in changed}}
+        used.changed.clear()
+        held.changed.clear()
+        return self._used
 
     def lose_disk(self, osd: int) -> None:
         """Delete all data on the OSD."""

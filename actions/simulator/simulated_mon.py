@@ -87,6 +87,7 @@ class Mon:
         self._osds: dict[OsdId, Osd] = {}
         self._seen: tuple[int, int] = (-1, -1)
         self._used: Mapping[OsdId, int] = {}
+        self._backfills: tuple[tuple[int, int], Mapping[OsdId, int]] = ((0, 0), {})
         self._changes = 0
         if self._balancer:
             self.map_changed()
@@ -313,20 +314,25 @@ class Mon:
             mgr_id=self._mgr.id,
             dump_version=self._mgr.version,
             scheduler="mclock_scheduler" if spec.scheduler == "mclock" else spec.scheduler,
-            backfills_in_force=dict.fromkeys(cast("list[OsdId]", sorted(osdmap.up)), self.in_force()[0])
-            if spec.reservations_read
-            else {},
+            backfills_in_force=self._list_backfills() if spec.reservations_read else {},
             latency_ratio=ratios,
             self_heal=self._devicehealth.self_heal,
             lives=self._devicehealth.lives,
         )
+
+    def _list_backfills(self) -> Mapping[OsdId, int]:
+        known = self._osdmap.osds_version, self.in_force()[0]
+        if self._backfills[0] != known:
+            self._backfills = known, {OsdId(osd): known[1] for osd in sorted(self._osdmap.up)}
+        return self._backfills[1]
 
     def _refresh_osds(self, osds: Mapping[int, OsdSpec], used: Mapping[OsdId, int]) -> None:
         """Build the OSDs again whose part of the map, disk or fullness changed; a snapshot may be shared."""
         seen = (self._osdmap.osds_version, self._changes + self._mgr.is_empty)
         if seen != self._seen:
             self._osds = {cast("OsdId", osd): self._build_osd(osd, disk, used) for osd, disk in osds.items()}
-        elif filled := [osd for osd, size in used.items() if size != self._used[osd]]:
+        elif used is not self._used:
+            filled = [osd for osd, size in used.items() if size != self._used[osd]]
             self._osds = {**self._osds, **{osd: self._build_osd(osd, osds[osd], used) for osd in filled}}
         self._seen, self._used = seen, used
 
