@@ -1,7 +1,7 @@
 """`OsdLayout`: all that a map says of its OSDs except how full they are.
 
-How full an OSD is changes with every poll of a cluster that clients write to. Hosts, devices, weights and the OSDs that
-are up change seldom, so what follows from them is computed once for each change and not for each poll, guard and drain.
+The fullness of an OSD changes with every poll of a cluster that clients write to. Hosts, devices, weights and the state
+of an OSD change seldom. Each result from them is computed once for each change, and not for each poll, guard and drain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _read_layout = attrgetter(
 
 
 class OsdLayout:
-    """What follows from the OSDs of a map, whatever their sizes. Two maps with the same OSDs share one instance."""
+    """The results from the OSDs of a map without their sizes. Maps that differ only in sizes share one instance."""
 
     def __init__(self, osds: Mapping[OsdId, Osd]) -> None:
         self._osds = osds

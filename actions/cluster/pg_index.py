@@ -6,6 +6,7 @@ all of them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from itertools import compress
 from operator import is_not
@@ -54,10 +55,13 @@ class PgIndex:
         for osd in gone.keys() | come.keys():
             left, new = gone.get(osd, set()), come.get(osd, {})
             if left == new.keys():
-                by_osd[osd] = tuple(new.get(pg.id, pg) for pg in by_osd[osd])
+                row = list(by_osd[osd])
+                for pg in new.values():
+                    row[bisect_left(row, self._find_position(pg), key=self._find_position)] = pg
             else:
                 kept = [pg for pg in by_osd.get(osd, ()) if pg.id not in left]
-                by_osd[osd] = tuple(sorted([*kept, *new.values()], key=self._find_position))
+                row = sorted([*kept, *new.values()], key=self._find_position)
+            by_osd[osd] = tuple(row)
         return PgIndex(by_osd, self._positions)
 
     def list_pgs(self, osd: int) -> tuple[Pg, ...]:

@@ -112,10 +112,10 @@ def list_returning_moves(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
 
 def compute_osd_capacity(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> OsdCapacity:
     """Compute the capacity of each OSD, with pending backfills and `moves` counted as promised."""
-    space = OsdCapacity(survey.view, compute_fullness_limit(survey.view, policy), dict(survey.incoming))
+    promised = dict(survey.incoming)
     for move in moves:
-        space.promise(move.target, move.bytes)
-    return space
+        promised[move.target] = promised.get(move.target, 0) + move.bytes
+    return OsdCapacity(survey.view, compute_fullness_limit(survey.view, policy), promised)
 
 
 def promised_by_others(context: Context, view: ClusterView, drain: Drain) -> tuple[Move, ...]:

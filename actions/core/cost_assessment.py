@@ -124,7 +124,10 @@ def _build_disk(
 
 @dataclass(frozen=True, slots=True)
 class DeathImpact:
-    """What a disk's death costs by the byte, and would leave of its PGs, by the bytes of the PGs' statistics."""
+    """The cost of a disk's death by the byte, and the PGs that it would leave with few members.
+
+    Bytes are those of the PGs' statistics.
+    """
 
     costs: DeathCosts
     """The mean costs of a byte."""
