@@ -15,6 +15,7 @@ from predrain.actions.core.cost_assessment import find_disks_at_risk, weigh_disk
 from predrain.actions.core.drain_cost import weigh_drain
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_history import ForecastHistory
+from predrain.actions.core.outlook_index import find_outlook_index
 from predrain.actions.core.situation import Context
 from predrain.actions.core.state_machine import ENDED
 from predrain.data.drain import Drain, JournalEvent
@@ -75,7 +76,7 @@ class SuspectHistory:
         self, outlooks: Mapping[DeviceId, Outlook], store: Store, policy: Policy, now: datetime
     ) -> None:
         """Remove devices that are no longer bad, and find the start of the bad period of the others."""
-        bad = {device for device, outlook in outlooks.items() if outlook.severity is Status.BAD}
+        bad = find_outlook_index(outlooks).bad
         for device in self.since.keys() - bad:
             del self.since[device]
         for device in bad - self.since.keys():

@@ -19,6 +19,7 @@ from predrain.actions.cluster.cluster_port import (
     WithdrawLife,
 )
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import find_osd_layout
 from predrain.actions.core.drain_policy import Mode, Policy
 from predrain.data.clock import is_within_last
 from predrain.data.drain import Drain, DrainState
@@ -56,7 +57,7 @@ def plan_life_expectancy_updates(
     waiting: frozenset[DeviceId] = frozenset(),
 ) -> LifeExpectancyUpdate:
     """Plan the changes, at most AT_ONCE. `waiting`: devices whose last command need not show in the view yet."""
-    plugged = {osd.device for osd in view.osds.values() if osd.device is not None}
+    plugged = find_osd_layout(view.osds).models
     told = {device: outlook for device, outlook in outlooks.items() if device in plugged}
     resting = _find_excluded_devices(drains, policy, now)
     worth = {device for device, outlook in told.items() if outlook.severity in DAYS and device not in resting}

@@ -313,6 +313,16 @@ class RequestExecutor:
             seen, drain = self.recall(now), self.get_drain(id_)
             return () if seen is None else list_ways_out(seen[0], drain, self.policy, seen[1])
 
+    def list_every_way_out(self, now: datetime) -> dict[str, tuple[OpenWayOut, ...]]:
+        """Return the ways out that are open now, by drain; drains without any, or that nothing holds, are left out."""
+        with self.turn:
+            if (seen := self.recall(now)) is None:
+                return {}
+            view, context = seen
+            held = [drain for drain in context.drains if drain.held_by or drain.resume_to is not None]
+            found = ((drain.id, list_ways_out(view, drain, self.policy, context)) for drain in held)
+            return {id_: ways for id_, ways in found if ways}
+
     def stay_drained(self, id_: str, caller: str, now: datetime) -> Drain:
         """Revoke a cancel whose data cannot return: moved data stays, and the rest follows. Raises WayNotOpen and
         ClusterUnreachable.

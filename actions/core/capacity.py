@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.cluster.osd_layout import find_osd_layout, sum_osd_sizes
 from predrain.actions.core.claimed_settings import collect_upmap_items
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pg_survey import Survey, has_all_members
 from predrain.actions.core.situation import Context, is_drain_engaged
 from predrain.data.drain import Drain, DrainState, Move
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import OsdId, PgId
 
 
@@ -64,12 +66,15 @@ def list_unstarted_fill_osds(view: ClusterView, drain: Drain) -> frozenset[OsdId
 
 def list_remaining_moves(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
     """Return the moves of the plan that have not begun: the source is still in `up`, and the target is not."""
-    if drain.plan is None:
-        return ()
+    return () if drain.plan is None else _list_remaining_moves(drain.plan.moves, view.pgs)
+
+
+@remember_results(limit=64)
+def _list_remaining_moves(moves: tuple[Move, ...], pgs: Mapping[PgId, Pg]) -> tuple[Move, ...]:
     return tuple(
         move
-        for move in drain.plan.moves
-        if (pg := view.pgs.get(move.pg)) is not None and move.source in pg.up and move.target not in pg.up
+        for move in moves
+        if (pg := pgs.get(move.pg)) is not None and move.source in pg.up and move.target not in pg.up
     )
 
 
@@ -107,10 +112,10 @@ def list_returning_moves(view: ClusterView, drain: Drain) -> tuple[Move, ...]:
 
 def compute_osd_capacity(survey: Survey, policy: Policy, moves: Iterable[Move] = ()) -> OsdCapacity:
     """Compute the capacity of each OSD, with pending backfills and `moves` counted as promised."""
-    space = OsdCapacity(survey.view, compute_fullness_limit(survey.view, policy), dict(survey.incoming))
+    promised = dict(survey.incoming)
     for move in moves:
-        space.promise(move.target, move.bytes)
-    return space
+        promised[move.target] = promised.get(move.target, 0) + move.bytes
+    return OsdCapacity(survey.view, compute_fullness_limit(survey.view, policy), promised)
 
 
 def promised_by_others(context: Context, view: ClusterView, drain: Drain) -> tuple[Move, ...]:
@@ -131,15 +136,15 @@ def cluster_after(view: ClusterView, gone: Iterable[OsdId], come: Iterable[OsdId
 
     Return None if no size is known or the size of one of `come` is unknown.
     """
-    leaving, joining = set(gone), set(come)
-    used = sum(osd.used_bytes or 0 for osd in view.osds.values())
-    sizes = [
-        osd.size_bytes if osd.id in joining else osd.size_bytes or 0
-        for osd in view.osds.values()
-        if osd.id in joining or (osd.id not in leaving and osd.up and osd.reweight > 0)
-    ]
-    size = sum(known for known in sizes if known is not None)
-    return used / size if size and None not in sizes else None
+    leaving, joining = set(gone), {view.osds[osd] for osd in come if osd in view.osds}
+    used, size = sum_osd_sizes(view.osds)
+    serving = find_osd_layout(view.osds).serving
+    for osd in leaving | {osd.id for osd in joining}:
+        size -= (view.osds[osd].size_bytes or 0) if osd in serving else 0
+    if any(osd.size_bytes is None for osd in joining):
+        return None
+    size += sum(osd.size_bytes or 0 for osd in joining)
+    return used / size if size else None
 
 
 def when_done(view: ClusterView, drain: Drain, draining: frozenset[OsdId] = frozenset()) -> float | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from predrain.data.refusal import Refusal
@@ -227,6 +228,7 @@ class DrainCost:
         )
 
 
+@lru_cache(maxsize=1 << 14)  # each poll weighs the same disks again
 def weigh_drain(disk: DiskAtRisk) -> DrainCost:
     """Compare the cost of moving the disk's bytes now with the cost of putting it off. The function is pure."""
     death = death_cost(disk.bytes, disk.costs, disk.groups)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.cluster.osd_layout import find_osd_layout
+from predrain.actions.cluster.pg_index import find_pg_index, list_changed_pgs
 from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.placement.failure_domains import list_incoming_osds
 from predrain.data.ids import OsdId, PgId
@@ -77,7 +79,7 @@ class Survey:
 
     def of_osd(self, osd: OsdId) -> tuple[Pg, ...]:
         """Return the PGs that have the OSD in `up` or `acting`."""
-        return tuple(pg for pg in self.view.pgs.values() if osd in pg.up or osd in pg.acting)
+        return find_pg_index(self.view.pgs).list_pgs(osd)
 
     def count_alive_members(self, pg: Pg) -> int:
         """Count the distinct members of `acting` that are up."""
@@ -111,18 +113,10 @@ def survey_pgs(view: ClusterView, before: Survey | None = None) -> Survey:
     """Survey the view's PGs in one pass; with `before`, read only PGs that are not the same objects as then."""
     restless: dict[PgId, Pg] = {}
     broken: dict[PgId, Pg] = {}
-    candidates: Iterable[tuple[PgId, Pg]]
-    down = _list_down_osds(view)
-    if before is not None and before.view.pools == view.pools and _list_down_osds(before.view) == down:
-        old = before.view.pgs
-        suspects = before.restless.keys() | before.broken.keys()
-        candidates = [
-            item for item in view.pgs.items() if old.get(item[0]) is not item[1] or item[0] in suspects
-        ]
-    else:
-        candidates = view.pgs.items()
+    # The OSDs that are down by the map: their PGs lack a copy, even those that have not reported since.
+    down = find_osd_layout(view.osds).down
     sizes = {pool.id: pool.size for pool in view.pools.values()}
-    for id_, pg in candidates:
+    for id_, pg in _list_candidates(view, before, down):
         if not is_pg_at_rest(pg) or not down.isdisjoint(pg.acting):
             restless[id_] = pg
         size = sizes[pg.pool]
@@ -132,11 +126,19 @@ def survey_pgs(view: ClusterView, before: Survey | None = None) -> Survey:
     return Survey(view, restless, broken, incoming, incoming_pgs)
 
 
-def _list_down_osds(view: ClusterView) -> frozenset[int]:
-    """Return the OSDs that are down by the map. Their PGs lack a copy, even those that have not reported
-    since.
-    """
-    return frozenset(id_ for id_, osd in view.osds.items() if not osd.up)
+def _list_candidates(
+    view: ClusterView, before: Survey | None, down: frozenset[OsdId]
+) -> Iterable[tuple[PgId, Pg]]:
+    """Return the PGs, in the order of the view, of which the survey before does not say that they are at rest."""
+    if (
+        before is None
+        or before.view.pools != view.pools
+        or find_osd_layout(before.view.osds).down != down
+        or (changed := list_changed_pgs(before.view.pgs, view.pgs)) is None
+    ):
+        return view.pgs.items()
+    suspects = before.restless.keys() | before.broken.keys() | {pg.id for _, pg in changed}
+    return [(id_, view.pgs[id_]) for id_ in find_pg_index(view.pgs).sort_ids(suspects)]
 
 
 def _count_incoming(view: ClusterView, pgs: Iterable[Pg]) -> tuple[dict[OsdId, int], dict[OsdId, int]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.cluster.osd_layout import OsdLayout, find_osd_layout
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.core.drain_policy import Policy
-from predrain.actions.placement.failure_domains import devices_of
+from predrain.actions.core.outlook_index import OutlookIndex, find_outlook_index
 from predrain.data.drain import Drain
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outlook import Outlook, Status
 
@@ -23,8 +26,28 @@ SUSPECT = 0.05
 
 def p_fail_30d(view: ClusterView, osd: OsdId, outlooks: Mapping[DeviceId, Outlook]) -> float:
     """Return the chance in [0, 1] that one of the devices that the OSD needs fails within 30 days."""
+    return _combine_chances(find_osd_layout(view.osds).devices.get(osd, ()), outlooks)
+
+
+def list_risks(view: ClusterView, outlooks: Mapping[DeviceId, Outlook]) -> Mapping[OsdId, float]:
+    """Return `p_fail_30d` of every OSD of the view."""
+    return _list_risks(find_osd_layout(view.osds), find_outlook_index(outlooks))
+
+
+@remember_results(limit=2)
+def _list_risks(layout: OsdLayout, index: OutlookIndex) -> Mapping[OsdId, float]:
+    return {osd: _combine_chances(devices, index.outlooks) for osd, devices in layout.devices.items()}
+
+
+@remember_results(limit=2)
+def _find_suspects(risks: Mapping[OsdId, float]) -> frozenset[OsdId]:
+    return frozenset(osd for osd, risk in risks.items() if risk >= SUSPECT)
+
+
+def _combine_chances(devices: Collection[DeviceId], outlooks: Mapping[DeviceId, Outlook]) -> float:
+    """Return the chance in [0, 1] that one of the devices fails within 30 days; no device counts as an unknown one."""
     survives = 1.0
-    for device in (devices_of(view, osd) if osd in view.osds else ()) or (None,):
+    for device in devices or (None,):
         survives *= 1.0 - _estimate_failure_chance(outlooks.get(device) if device is not None else None)
     return 1.0 - survives
 
@@ -46,17 +69,15 @@ def by_risk(
     The order is: another suspect in the same PG, then few members left over `min_size` when the device dies,
     then likely loss.
     """
-    risks: dict[int, float] = {}
+    risks = list_risks(view, outlooks)
 
     def rank(pg: Pg) -> tuple[int, int, float, str]:
         pool = view.pools[pg.pool]
         beside = [member for member in pg.acting if member not in leaving and member in view.osds]
-        for member in beside:
-            if member not in risks:
-                risks[member] = p_fail_30d(view, OsdId(member), outlooks)
-        suspects = sum(1 for member in beside if risks[member] >= SUSPECT)
+        chances = [risks[OsdId(member)] for member in beside]
+        suspects = sum(1 for chance in chances if chance >= SUSPECT)
         margin = len(beside) - pool.min_size
-        return (-suspects, margin, -sum(risks[member] for member in beside), pg.id)
+        return (-suspects, margin, -sum(chances), pg.id)
 
     return sorted(pgs, key=rank)
 
@@ -86,13 +107,11 @@ def count_exposed_pgs(
 ) -> dict[str, int]:
     """Count the PGs of each drain that have another suspect, or another drain's OSD, among their acting OSDs."""
     mine = {osd: drain.id for drain in drains for osd in drain.osds}
-    suspects = {osd for osd in view.osds if osd in mine or p_fail_30d(view, osd, outlooks) >= SUSPECT}
+    suspects = _find_suspects(list_risks(view, outlooks)) | (mine.keys() & view.osds.keys())
     shared = dict.fromkeys(mine.values(), 0)
     if len(suspects) < 2:
         return shared
-    for pg in view.pgs.values():
-        if suspects.isdisjoint(pg.acting):
-            continue
+    for pg in find_pg_index(view.pgs).list_pgs_of_any(mine):
         fates = {mine.get(OsdId(osd), f"osd.{osd}") for osd in pg.acting if osd in suspects}
         for id_ in fates & shared.keys() if len(fates) > 1 else ():
             shared[id_] += 1
@@ -108,7 +127,8 @@ def riskiest_first(
     leaving = frozenset(osds)
     if len(leaving) < 2:
         return tuple(leaving)
-    at_risk = [pg for pg in view.pgs.values() if not leaving.isdisjoint(pg.acting)]
+    named = find_pg_index(view.pgs).list_pgs_of_any(leaving)
+    at_risk = [pg for pg in named if not leaving.isdisjoint(pg.acting)]
     place: dict[OsdId, int] = {}
     for rank, pg in enumerate(by_risk(view, at_risk, leaving, outlooks)):
         for osd in sorted(leaving.intersection(OsdId(member) for member in pg.acting)):

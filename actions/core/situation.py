@@ -16,6 +16,7 @@ from predrain.actions.core.pg_survey import Survey, is_pg_at_rest
 from predrain.actions.core.state_machine import ACTIVE
 from predrain.data.clock import is_within_last
 from predrain.data.drain import Drain, DrainState
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import DeviceId, OsdId, PgId
 from predrain.data.outlook import Outlook
 from predrain.data.residence import Residence
@@ -280,22 +281,27 @@ class Context:
 
     def list_draining_osds(self) -> frozenset[OsdId]:
         """Return the OSDs that a drain empties now. They are no target for any drain."""
-        return frozenset(
-            osd
-            for drain in self.drains
-            if is_drain_engaged(drain) and _is_emptying_osds(drain)
-            for osd in drain.osds
-        )
+        return _list_draining_osds(self.drains)
 
     def list_affected_pgs(self) -> frozenset[PgId]:
         """Return the PGs that an engaged drain maps by upmap items, or that our commands changed.
 
         If such a PG is not at rest, our commands are the cause.
         """
-        pins = (
-            pg for drain in self.drains if is_drain_engaged(drain) for pg in collect_upmap_items(drain.ours)
-        )
-        return frozenset(pins) | self.memory.changed.keys() | self.memory.moving
+        return _list_affected_pgs(self.drains, self.memory)
+
+
+@remember_results(limit=4)
+def _list_draining_osds(drains: tuple[Drain, ...]) -> frozenset[OsdId]:
+    return frozenset(
+        osd for drain in drains if is_drain_engaged(drain) and _is_emptying_osds(drain) for osd in drain.osds
+    )
+
+
+@remember_results(limit=4)
+def _list_affected_pgs(drains: tuple[Drain, ...], memory: SentMemory) -> frozenset[PgId]:
+    pins = (pg for drain in drains if is_drain_engaged(drain) for pg in collect_upmap_items(drain.ours))
+    return frozenset(pins) | memory.changed.keys() | memory.moving
 
 
 def stands_empty(drain: Drain, view: ClusterView) -> bool:

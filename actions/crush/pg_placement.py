@@ -10,7 +10,8 @@ from predrain.actions.crush.crush_hash import hash_two_words
 from predrain.actions.crush.crush_map import ITEM_NONE, CrushMap
 from predrain.actions.crush.crush_rules import FULL_WEIGHT
 from predrain.actions.crush.pool import Pool
-from predrain.actions.crush.raw_sets import RawSets, find_placement_seeds
+from predrain.actions.crush.raw_sets import FixedOverrides, RawSets, find_placement_seeds
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import OsdId, PgId, pg_id, pg_seed
 
 _RAW_SETS = RawSets(limit=24)
@@ -29,13 +30,14 @@ def place_pgs(
 ) -> dict[PgId, tuple[int, ...]]:
     """Return the `up` set of every PG (or of those in `only`).
 
-    reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. affinities:
-    primary affinity where it is not 1.
+    reweights: override of every OSD that exists, in [0, 1]; an OSD that is missing is out. The mapping must not be
+    changed afterwards. affinities: primary affinity where it is not 1.
 
     Replicated sets leave out members that cannot be placed or are down; erasure-coded sets keep the position
     as ITEM_NONE. Raises CannotPlace on a map with buckets other than straw2, unknown steps or a missing rule.
     """
-    fixed = {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
+    overrides = _fix_overrides(reweights)
+    fixed = overrides.weights
     lessened = {osd: a for osd, a in (affinities or {}).items() if a < 1.0}
     wanted: dict[int, list[int]] = {}
     if only is None:
@@ -49,7 +51,7 @@ def place_pgs(
         pool = pools[pool_id]
         rows = np.array(seeds, dtype=np.int64)
         draws = find_placement_seeds(pool, rows).tolist() if lessened else seeds
-        found = _RAW_SETS.find(crush, fixed, pool, rows)
+        found = _RAW_SETS.find(crush, overrides, pool, rows)
         for seed, draw, raw in zip(seeds, draws, found.tolist(), strict=True):
             pg = pg_id(pool_id, seed)
             pairs = upmap_items.get(pg)
@@ -60,6 +62,14 @@ def place_pgs(
                 up = led_by_affinity(up, draw, lessened)
             mapping[pg] = up
     return mapping
+
+
+@remember_results(limit=4)
+def _fix_overrides(reweights: Mapping[OsdId, float]) -> FixedOverrides:
+    """Return overrides in [0, 1] as the map stores them."""
+    return FixedOverrides.from_weights(
+        {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
+    )
 
 
 def apply_effective_upmaps(

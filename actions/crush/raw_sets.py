@@ -35,6 +35,20 @@ class _Table:
     known: npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class FixedOverrides:
+    """The 16.16 override of each OSD. An OSD that is not named is out."""
+
+    weights: Mapping[int, int]
+    key: frozenset[tuple[int, int]]
+    """The same, to find sets that were computed under equal overrides."""
+
+    @classmethod
+    def from_weights(cls, weights: Mapping[int, int]) -> FixedOverrides:
+        """Return the overrides of OSDs."""
+        return cls(weights, frozenset(weights.items()))
+
+
 class RawSets:
     """Raw sets by map, overrides and pool, for the last `limit` combinations. Threads may share an instance."""
 
@@ -43,21 +57,19 @@ class RawSets:
         self._tables: OrderedDict[_Key, _Table] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, crush: CrushMap, reweights: Mapping[int, int], pool: Pool, seeds: Ints) -> Ints:
-        """Return (n, size) OSDs for (n,) PG seeds of a pool, before upmap items and down OSDs.
-
-        reweights: 16.16 override of each OSD; an OSD that is not named is out. Raises CannotPlace.
-        """
+    def find(self, crush: CrushMap, overrides: FixedOverrides, pool: Pool, seeds: Ints) -> Ints:
+        """Return (n, size) OSDs for (n,) PG seeds of a pool, before upmap items and down OSDs. Raises CannotPlace."""
         rows = max(pool.pg_num, int(seeds.max(initial=-1)) + 1)
-        table = self._find_table(crush, reweights, pool, rows)
+        table = self._find_table(crush, overrides.key, pool, rows)
         missing = np.unique(seeds[~table.known[seeds]])
         if len(missing):
-            table.sets[missing] = compute_raw_sets(Chooser(crush, reweights), crush, pool, missing)
+            table.sets[missing] = compute_raw_sets(Chooser(crush, overrides.weights), crush, pool, missing)
             table.known[missing] = True  # last, because another thread reads a row only if it is complete
         return table.sets[seeds].astype(np.int64)
 
-    def _find_table(self, crush: CrushMap, reweights: Mapping[int, int], pool: Pool, rows: int) -> _Table:
-        overrides = frozenset(reweights.items())
+    def _find_table(
+        self, crush: CrushMap, overrides: frozenset[tuple[int, int]], pool: Pool, rows: int
+    ) -> _Table:
         shape = (pool.id, pool.rule, pool.size, pool.pg_num, pool.pgp_num, pool.hashpspool)
         key: _Key = (id(crush), *shape, overrides)
         with self._lock:

@@ -117,9 +117,9 @@ class DecisionRound:
         now = {answer.drain.id: answer.drain for answer in answers if isinstance(answer, Step | StateChange)}
         # Later decisions need these answers: of drains that end in one poll, the last gives back what all of
         # them held.
-        self.context = replace(
-            self.context, drains=tuple(now.get(known.id, known) for known in self.context.drains)
-        )
+        if now:
+            drains = tuple(now.get(known.id, known) for known in self.context.drains)
+            self.context = replace(self.context, drains=drains)
         return answers
 
     def _answer(self, drain: Drain) -> tuple[Answer, ...]:

@@ -5,33 +5,31 @@ A slow OSD gets a quarantine at once, and a drain if it stays slow for long.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, count
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import find_osd_layout
 from predrain.actions.core.decision_answers import DrainProposal, ProposalRefusal
 from predrain.actions.core.drain_policy import Mode, Policy
 from predrain.actions.core.guard_verdicts import Refuse
+from predrain.actions.core.outlook_index import find_outlook_index
 from predrain.actions.core.priority import riskiest_first
 from predrain.actions.core.situation import Context
 from predrain.actions.core.state_machine import ENDED
 from predrain.actions.engine.plan_building import plan_drain
 from predrain.actions.guards import AUTOMATIC
 from predrain.actions.guards.forecast_guards import check_trust, mass_suspicion
-from predrain.actions.placement.failure_domains import devices_of
 from predrain.data.drain import Drain, DrainState, Intent, NoSuchTarget, Progress
 from predrain.data.ids import DeviceId, OsdId
-from predrain.data.outlook import Status
 from predrain.data.slow_osd import SlowOsd
 
 
 def osds_of(view: ClusterView, device: DeviceId) -> tuple[OsdId, ...]:
     """Return every OSD that needs a device for its data, DB or WAL, lowest first."""
-    return tuple(
-        sorted(osd.id for osd in view.osds.values() if osd.device == device or device in osd.shared_devices)
-    )
+    return tuple(sorted(set(find_osd_layout(view.osds).osds_by_device.get(device, ()))))
 
 
 def target_of(view: ClusterView, target: str) -> tuple[DeviceId | None, tuple[OsdId, ...]]:
@@ -120,10 +118,9 @@ def propose_drains(
         return ()
     by_device = find_serving_devices(view)
     answers: list[DrainProposal | ProposalRefusal] = []
-    for device, outlook in sorted(context.outlooks.items()):
-        osds, weighed = by_device.get(device, ()), context.weighed.get(device)
-        asking = outlook.severity is Status.BAD or (weighed is not None and weighed.cost.pays)
-        if not asking or not osds or _spoken_for(context, osds, policy):
+    for device in sorted(_list_asking_devices(context) & by_device.keys()):
+        outlook, osds, weighed = context.outlooks[device], by_device[device], context.weighed.get(device)
+        if _spoken_for(context, osds, policy):
             continue
         word = outlook.severity.value
         reason = (
@@ -149,18 +146,18 @@ def is_engine_idle(view: ClusterView, drains: Iterable[Drain], context: Context)
     """
     if any(drain.state not in ENDED for drain in drains):
         return False
-    asking = {device for device, outlook in context.outlooks.items() if outlook.severity is Status.BAD}
-    asking |= {device for device, disk in context.weighed.items() if disk.cost.pays}
-    return not context.slow.osds and (not asking or asking.isdisjoint(find_serving_devices(view)))
+    return not context.slow.osds and _list_asking_devices(context).isdisjoint(find_serving_devices(view))
 
 
-def find_serving_devices(view: ClusterView) -> dict[DeviceId, tuple[OsdId, ...]]:
+def _list_asking_devices(context: Context) -> frozenset[DeviceId]:
+    """Return the devices that are bad, or whose drain pays."""
+    paying = {device for device, disk in context.weighed.items() if disk.cost.pays}
+    return find_outlook_index(context.outlooks).bad | (paying & context.outlooks.keys())
+
+
+def find_serving_devices(view: ClusterView) -> Mapping[DeviceId, tuple[OsdId, ...]]:
     """Return the devices under OSDs that are up and in, each with those OSDs, lowest first."""
-    found: dict[DeviceId, list[OsdId]] = {}
-    for osd in view.osds.values():
-        for device in devices_of(view, osd.id) if osd.up and osd.reweight > 0 else ():
-            found.setdefault(device, []).append(osd.id)
-    return {device: tuple(sorted(osds)) for device, osds in found.items()}
+    return find_osd_layout(view.osds).serving_devices
 
 
 def _spoken_for(context: Context, osds: tuple[OsdId, ...], policy: Policy) -> bool:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.cluster_view import ClusterView, Pg, StretchMode
+from predrain.actions.cluster.osd_layout import find_osd_layout
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.core.claimed_settings import describe_left
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.guard_verdicts import Pass, Refuse
@@ -86,7 +88,8 @@ def check_cluster_health(view: ClusterView, drain: Drain, policy: Policy, contex
         elsewhere = f"; {format_count(len(bad), 'PG')} elsewhere not whole" if bad else ""
         return Pass(f"no PG that the next step touches is degraded, inactive or unknown{elsewhere}")
     parts = []
-    down = beside or sorted(osd.id for osd in view.osds.values() if not osd.up and osd.reweight > 0)
+    layout = find_osd_layout(view.osds)
+    down = beside or sorted(layout.down - layout.out)
     if down:
         parts.append(f"{_format_osd_names(down)} {'is' if len(down) == 1 else 'are'} down")
     if bad:
@@ -109,17 +112,17 @@ def check_cluster_health(view: ClusterView, drain: Drain, policy: Policy, contex
 
 def _find_down(view: ClusterView, drain: Drain, context: Context) -> list[OsdId]:
     """Return OSDs that are down and in, and that belong to the drain or to a PG that its next step may touch."""
-    down = {osd.id for osd in view.osds.values() if not osd.up and osd.reweight > 0}
+    layout = find_osd_layout(view.osds)
+    down = layout.down - layout.out
     if not down:
         return []
-    ready, leaving = list_ready_pgs(drain, context), set(drain.osds)
-    beside = {
+    ready, leaving, index = list_ready_pgs(drain, context), set(drain.osds), find_pg_index(view.pgs)
+    return sorted(
         osd
-        for pg in view.pgs.values()
-        if (pg.id in ready if ready else leaving & {*pg.up, *pg.acting})
-        for osd in (*pg.up, *pg.acting)
-    }
-    return sorted(osd for osd in down if osd in beside or osd in leaving)
+        for osd in down
+        if osd in leaving
+        or any(pg.id in ready if ready else leaving & {*pg.up, *pg.acting} for pg in index.list_pgs(osd))
+    )
 
 
 def foreign_trouble(context: Context) -> bool:

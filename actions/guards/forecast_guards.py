@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import find_osd_layout
 from predrain.actions.core.cost_assessment import weigh_one
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_confirmation import READINGS_MIN
@@ -28,10 +29,10 @@ def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Con
         return Pass("a person asked")
     if not drain.intent.moves_data or drain.spare_reads:
         return Pass("a measured latency is no forecast")
-    models = {osd.device: osd.model for osd in view.osds.values() if osd.device is not None}
-    model = models.get(drain.device) if drain.device else None
+    layout = find_osd_layout(view.osds)
+    model = layout.models.get(drain.device) if drain.device else None
     since = context.now - policy.mass_suspicion_window
-    peers = {device for device, name in models.items() if name == model}
+    peers = layout.devices_by_model.get(model, frozenset())
     newly = len(peers & turned_after(context, since))
     most = max(float(policy.mass_suspicion_min), policy.mass_suspicion_share * len(peers))
     if newly > most:
@@ -169,7 +170,8 @@ def _two_disks(view: ClusterView, drain: Drain, context: Context) -> Refuse | No
     """
     if drain.device is None:
         return None
-    hosts = sorted({osd.runs_on for osd in view.osds.values() if osd.device == drain.device})
+    beside = find_osd_layout(view.osds).osds_by_device.get(drain.device, ())
+    hosts = sorted({view.osds[osd].runs_on for osd in beside if view.osds[osd].device == drain.device})
     if len(hosts) > 1:
         return Refuse(
             HoldReason.TRUST,
@@ -224,7 +226,7 @@ def _check_bundle(view: ClusterView, policy: Policy, context: Context) -> Pass |
             f"The bundle is new; it proposes nothing for another {left:.0f} h.",
             {"hours_left": left},
         )
-    plugged = {osd.device for osd in view.osds.values() if osd.device is not None}
+    plugged = find_osd_layout(view.osds).models.keys()
     newly = len(plugged & turned_after(context, context.bundle_since - _INSTANT))
     devices = len(plugged)
     if devices and newly / devices > policy.new_bundle_bad_share and newly > policy.mass_suspicion_min:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import find_osd_layout
 from predrain.actions.core.capacity import (
     cluster_after,
     compute_osd_capacity,
@@ -164,7 +165,7 @@ def check_drain_budget(view: ClusterView, drain: Drain, policy: Policy, context:
                 f"{format_count(have, 'drain')} under way in {where}, limit {most}.",
                 {"drains": have, "limit": most},
             )
-    out = {osd.id for osd in view.osds.values() if osd.reweight == 0.0} | busy_osds | set(drain.osds)
+    out = find_osd_layout(view.osds).out | busy_osds | set(drain.osds)
     most_out = max(len(drain.osds), int(policy.out_share_max * len(view.osds)))
     if drain.intent.empties_osd and len(out) > most_out and out - set(drain.osds):
         return Refuse(

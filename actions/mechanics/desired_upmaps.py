@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.cluster.osd_layout import find_osd_layout
 from predrain.actions.core.capacity import OsdCapacity
 from predrain.actions.core.claimed_settings import (
     Pairs,
@@ -61,7 +62,7 @@ def find_desired_upmaps(
         pool: find_failure_domains(view.crush, view.pools[pool])
         for pool in {view.pgs[pg].pool for pg in asked}
     }
-    out = {int(osd.id) for osd in view.osds.values() if osd.reweight == 0.0}
+    out = find_osd_layout(view.osds).out
     for pg in asked:
         base[pg] = _overlay_drain_moves(
             view, pg, regions[view.pgs[pg].pool], raw[pg], base[pg], wishes[pg], out

@@ -14,6 +14,8 @@ import numpy as np
 
 from predrain.actions.cluster.cluster_port import PrimaryAffinity
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import find_osd_layout
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.core.in_flight import Allowance
 from predrain.actions.crush.crush_hash import hash_two_words
 from predrain.actions.crush.crush_map import ITEM_NONE
@@ -38,7 +40,8 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
         return CommandBatch(waits_for=f"primary affinity of osd.{osd} is {goal:g}")
     if allowance.peering < 1:
         return CommandBatch(waits_for="PGs still peer")
-    if any(osd in pg.up and not allowance.led.isdisjoint(pg.up) for pg in view.pgs.values() if allowance.led):
+    named = find_pg_index(view.pgs).list_pgs(osd)
+    if any(osd in pg.up and not allowance.led.isdisjoint(pg.up) for pg in named if allowance.led):
         # The primary depends on both affinities, and each step was computed with the other's old value.
         return CommandBatch(waits_for="another drain's step in this look changes who leads the same PGs")
     try:
@@ -74,7 +77,7 @@ def count_progress(view: ClusterView, drain: Drain) -> Drain:
 
 def find_primary_pgs(view: ClusterView, osd: OsdId) -> frozenset[PgId]:
     """Return the PGs whose primary is the OSD, by the map."""
-    held = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    held = [pg.id for pg in find_pg_index(view.pgs).list_pgs(osd) if osd in pg.up]
     leads = compute_pg_primaries(view, held, {osd: view.osds[osd].primary_affinity})
     return frozenset(
         pg
@@ -85,7 +88,7 @@ def find_primary_pgs(view: ClusterView, osd: OsdId) -> frozenset[PgId]:
 
 def at_stake(view: ClusterView, osd: OsdId) -> dict[PgId, int]:
     """Return the PGs whose primary depends on the OSD's affinity, each with the draw at which it changes."""
-    held = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    held = [pg.id for pg in find_pg_index(view.pgs).list_pgs(osd) if osd in pg.up]
     always, never = compute_pg_primaries(view, held, {osd: 1.0}), compute_pg_primaries(view, held, {osd: 0.0})
     as_is = compute_pg_primaries(view, held, {})
     draws = _draw_all(view, osd)
@@ -94,7 +97,7 @@ def at_stake(view: ClusterView, osd: OsdId) -> dict[PgId, int]:
 
 def _draw_all(view: ClusterView, osd: OsdId) -> dict[PgId, int]:
     """Return every PG that has a copy on the OSD, with its draw for the OSD."""
-    held = [pg.id for pg in view.pgs.values() if osd in pg.up]
+    held = [pg.id for pg in find_pg_index(view.pgs).list_pgs(osd) if osd in pg.up]
     return {
         pg: found[osd] for pg, found in _compute_affinity_draws(view, dict.fromkeys(held, (osd,))).items()
     }
@@ -108,9 +111,8 @@ def compute_pg_primaries(
     """
     if not pgs:
         return {}
-    reweights = {osd.id: osd.reweight for osd in view.osds.values()}
-    down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
-    ups = place_pgs(view.crush, view.pools, reweights, view.upmap_items, down, pgs)
+    layout = find_osd_layout(view.osds)
+    ups = place_pgs(view.crush, view.pools, layout.overrides, view.upmap_items, layout.down, pgs)
     limits = {int(osd.id): int(osd.primary_affinity * FULL_WEIGHT) for osd in view.osds.values()}
     limits.update({int(osd): int(affinity * FULL_WEIGHT) for osd, affinity in affinities.items()})
     doubtful = {

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from math import prod
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import find_osd_layout
 from predrain.actions.crush.crush_map import ITEM_NONE, CrushMap
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.upmap_check import list_take_steps
 from predrain.data.drain import Drain, Move
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import DeviceId, OsdId, PgId
 
 Pairs = tuple[tuple[int, int], ...]
@@ -73,6 +75,7 @@ class Domains:
                 yield osd
 
 
+@remember_results(limit=16)
 def find_failure_domains(crush: CrushMap, pool: Pool) -> Domains:
     """Find the failure domains of the pool's rule, by one walk down the tree under each of its `take`s.
 
@@ -189,8 +192,7 @@ Fates = Mapping[OsdId, tuple[DeviceId, ...]]
 
 def devices_of(view: ClusterView, osd: OsdId) -> tuple[DeviceId, ...]:
     """Return every device that the OSD needs, its own first."""
-    found = view.osds[osd]
-    return (*((found.device,) if found.device is not None else ()), *found.shared_devices)
+    return find_osd_layout(view.osds).devices[osd]
 
 
 def slot_reused(view: ClusterView, drain: Drain) -> bool:
@@ -214,7 +216,7 @@ def list_disks_in_use(view: ClusterView, drain: Drain) -> tuple[OsdId, ...]:
 
 def find_shared_devices(view: ClusterView) -> Fates:
     """Return the shared devices of each OSD that has any."""
-    return {osd.id: osd.shared_devices for osd in view.osds.values() if osd.shared_devices}
+    return find_osd_layout(view.osds).shared_devices
 
 
 def find_crowded_device(
@@ -225,7 +227,8 @@ def find_crowded_device(
 
     Return None if there is no such device.
     """
-    if not shared:
+    needed = [device for osd in want if osd in shared for device in shared[OsdId(osd)]]
+    if len(set(needed)) == len(needed):
         return None
     before, after = _count_device_members(shared, now), _count_device_members(shared, want)
     worse = [(members, device) for device, members in after.items() if members > max(1, before[device])]

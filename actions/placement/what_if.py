@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import OsdLayout, find_osd_layout
 from predrain.actions.crush.affected_pgs import KnownMembers, find_affected_pgs
 from predrain.actions.crush.crush_map import CrushMap
 from predrain.actions.crush.crush_reweight import find_bounds, with_crush_weight
@@ -48,15 +50,15 @@ def compute_up_sets(
     """
     if only is not None and not only:
         return {}
-    reweights = {osd.id: osd.reweight for osd in view.osds.values()}
-    reweights.update(weights or {})
-    reweights.update(dict.fromkeys(out, 0.0))
+    layout = find_osd_layout(view.osds)
+    reweights = layout.overrides
+    if weights or out:
+        reweights = {**reweights, **(weights or {}), **dict.fromkeys(out, 0.0)}
     tree = crush if crush is not None else view.crush
     if not pinned:
         return place_pgs(tree, view.pools, reweights, {}, frozenset(), only)
-    down = frozenset(osd.id for osd in view.osds.values() if not osd.up and not all_up)
-    affinities = {osd.id: osd.primary_affinity for osd in view.osds.values() if osd.primary_affinity < 1.0}
-    return place_pgs(tree, view.pools, reweights, view.upmap_items, down, only, affinities)
+    down = frozenset[OsdId]() if all_up else layout.down
+    return place_pgs(tree, view.pools, reweights, view.upmap_items, down, only, layout.affinities)
 
 
 def compute_present_up(view: ClusterView, pgs: Collection[PgId]) -> Placement:
@@ -93,15 +95,14 @@ def stirred_by(
     used. Raises CannotPlace.
     """
     top = {osd: max(view.osds[osd].crush_weight, highest.get(osd, 0.0)) for osd in osds}
-    reweights = {osd.id: osd.reweight for osd in view.osds.values()}
+    layout = find_osd_layout(view.osds)
     lowest, most = apply_crush_weights(view, dict.fromkeys(osds, 0.0)), apply_crush_weights(view, top)
     known = None
     if view.crush.choose_args:  # the weights of the sets may be outside the range, at some positions
         lowest, most = find_bounds([view.crush, most, lowest])
     elif restless is not None and most == view.crush and not view.has_full_upmaps:
-        down = frozenset(osd.id for osd in view.osds.values() if not osd.up)
-        known = KnownMembers(_list_members(view, restless), down)
-    return find_affected_pgs(most, lowest, view.pools, reweights, known) & view.pgs.keys()
+        known = KnownMembers(_list_members(view, restless), layout.down)
+    return find_affected_pgs(most, lowest, view.pools, layout.overrides, known) & view.pgs.keys()
 
 
 def _list_members(view: ClusterView, restless: Collection[PgId]) -> dict[PgId, tuple[int, ...]]:
@@ -137,18 +138,16 @@ def has_weight_sets(view: ClusterView) -> bool:
 def compute_map_fingerprint(view: ClusterView, drain: Drain, draining: frozenset[OsdId]) -> int:
     """Return a number that changes whenever the map under a plan does, except by what drains themselves set."""
     leaving = draining | set(drain.osds)
-    osds = tuple(
-        (
-            osd.id,
-            osd.up,
-            0.0 if osd.id in leaving else osd.reweight,
-            0.0 if osd.id in leaving else osd.crush_weight,
-        )
-        for osd in view.osds.values()
-    )
+    osds = _hash_weights(find_osd_layout(view.osds), leaving)
     pools = tuple((pool.id, pool.pg_num, pool.pgp_num, pool.size, pool.rule) for pool in view.pools.values())
     sets = tuple((key, *args.items()) for key, args in view.crush.choose_args.items())
     return hash((osds, pools, leaving, view.has_full_upmaps, sets, can_upmap(view)))
+
+
+@lru_cache(maxsize=64)
+def _hash_weights(layout: OsdLayout, leaving: frozenset[OsdId]) -> int:
+    """Return a number that changes whenever an OSD goes up or down, or one outside `leaving` gets another weight."""
+    return hash(tuple((*row[:2], 0.0, 0.0) if row[0] in leaving else row for row in layout.weights))
 
 
 def find_void_upmaps(view: ClusterView, after: Placement) -> frozenset[PgId]:
@@ -170,17 +169,16 @@ def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId,
         raw = compute_up_sets(view, (), asked, pinned=False)
     except CannotPlace:
         return dict(pins)
-    inside = {osd.id for osd in view.osds.values() if osd.reweight > 0}
-    weightless = {osd.id for osd in view.osds.values() if osd.crush_weight <= 0}
+    layout = find_osd_layout(view.osds)
     kept = dict(pins)
     standing: dict[PgId, Pairs] = {}
     for pg, pairs in asked.items():
-        standing[pg] = tuple(pair for pair in pairs if pair[1] in inside)
+        standing[pg] = tuple(pair for pair in pairs if layout.overrides.get(OsdId(pair[1]), 0.0) > 0)
         kept[pg] = tuple(pair for pair in standing[pg] if pair[0] in raw[pg])
     after = {pg: apply_upmap_pairs(raw[pg], pairs) for pg, pairs in standing.items()}
     against = _find_rejected_upmaps(view, after)
     for pg, members in after.items():
-        if pg in against or not weightless.isdisjoint(members):
+        if pg in against or not layout.weightless.isdisjoint(members):
             kept[pg] = ()
     return kept
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
+from predrain.actions.cluster.osd_layout import find_osd_layout
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.core.capacity import OsdCapacity, compute_osd_capacity, promised_by_others
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pg_survey import has_all_members
@@ -46,7 +48,8 @@ def plan_emptying(view: ClusterView, drain: Drain, policy: Policy, context: Cont
     """
     leaving = frozenset(drain.osds)
     out = leaving | context.list_draining_osds()
-    on_it = [pg for pg in view.pgs.values() if not leaving.isdisjoint(pg.up)]
+    named = find_pg_index(view.pgs).list_pgs_of_any(leaving)
+    on_it = [pg for pg in named if not leaving.isdisjoint(pg.up)]
     ordered = by_risk(view, on_it, leaving, context.outlooks)
     space = compute_osd_capacity(context.survey, policy, promised_by_others(context, view, drain))
     if unlike := find_placement_mismatch(view, ordered, context.survey, drain.osds):
@@ -75,7 +78,8 @@ def _list_pgs_short_of_down_osds(view: ClusterView, ordered: list[Pg]) -> list[P
 
     A later plan moves these PGs, once the OSD is up or out. Until then CRUSH has no complete place for them.
     """
-    if all(osd.up or osd.reweight == 0.0 for osd in view.osds.values()):
+    layout = find_osd_layout(view.osds)
+    if layout.down <= layout.out:
         return []
     return [pg for pg in ordered if not has_all_members(pg.up, view.pools[pg.pool].size)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.core.situation import Context
 from predrain.data.drain import Drain
 from predrain.data.messages import format_count
@@ -34,7 +35,7 @@ def may_stop(view: ClusterView, drain: Drain, context: Context) -> str:
     survey = context.survey
     worst: tuple[int, str] | None = None
     bare = 0
-    for pg in view.pgs.values():
+    for pg in find_pg_index(view.pgs).list_pgs_of_any(stopped):
         lost = len(stopped & set(pg.acting))
         if not lost:
             continue

@@ -45,6 +45,21 @@ class Stream:
     version: int = 0
 
 
+class ByteCounts(dict[int, int]):
+    """Bytes by OSD, 0 for any other; `changed` collects the OSDs whose bytes were set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: set[int] = set()
+
+    def __missing__(self, osd: int) -> int:
+        return 0
+
+    def __setitem__(self, osd: int, size: int) -> None:
+        self.changed.add(osd)
+        super().__setitem__(osd, size)
+
+
 class Recovery:
     """All backfills of a cluster. The cluster says which PGs need one, and is called when one is done."""
 
@@ -65,7 +80,7 @@ class Recovery:
         """
         self._timeline, self._limits, self._slowness, self._room = timeline, limits, slowness, room
         self._allowed, self._filled, self._changed, self._loaded = allowed, filled, changed, loaded
-        self.used: dict[int, int] = defaultdict(int)
+        self.used = ByteCounts()
         """Bytes on each OSD; a shard counts in full from the start of its backfill."""
         self.moved_bytes = 0
         """Bytes copied while every former copy still existed."""

@@ -15,11 +15,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from predrain.actions.simulator.cluster_spec import Physics
 
 _SLOW_OP_SECONDS = 0.25
 _HOUR = 3600.0
+
+_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +108,14 @@ class Clients:
         if not self._seconds:
             self.pass_time(1e-9)
         waiting = self._waited / self._served if self._served else 0.0
+        strains = self._count_strains()
         load = ClientLoad(
             seconds=self._seconds,
             offered_iops=self._physics.client_iops,
             served_iops=self._served / self._seconds,
-            p50_ms=self._quantile(0.5, waiting),
-            p99_ms=self._quantile(0.99, waiting),
-            worst_ms=max(self._worst_ms, self._quantile(0.9999, 0.0)),
+            p50_ms=self._quantile(0.5, waiting, *strains),
+            p99_ms=self._quantile(0.99, waiting, *strains),
+            worst_ms=max(self._worst_ms, self._quantile(0.9999, 0.0, *strains)),
             slow_ops=self._slow_ops,
         )
         self._reset()
@@ -163,16 +167,19 @@ class Clients:
         count = len(self._row)
         return 1 + 2 * (self._strain - count) / count
 
-    def _quantile(self, share: float, waiting: float) -> float:
+    def _count_strains(self) -> tuple[_Floats, _Floats]:
+        """Return the strains of the disks, ascending, and the share of the disks with each."""
+        strain, counts = np.unique(
+            self._slow * (1 + self._physics.latency_per_stream * self._streams), return_counts=True
+        )
+        return strain, counts / counts.sum()
+
+    def _quantile(self, share: float, waiting: float, strain: _Floats, weights: _Floats) -> float:
         """Return the latency in ms that `share` of the window's ops stay under."""
         physics = self._physics
         if waiting >= 1 - share:
             within = 1 - (1 - share) / waiting
             return 1000 * physics.asking_peering_seconds[1] * max(0.1, within)
-        strain, counts = np.unique(
-            self._slow * (1 + physics.latency_per_stream * self._streams), return_counts=True
-        )
-        weights = counts / counts.sum()
         low, high = physics.latency_floor_ms, 1e5
         for _ in range(50):
             middle = (low + high) / 2

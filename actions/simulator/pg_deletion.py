@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from predrain.actions.simulator.backfill import ByteCounts
 from predrain.actions.simulator.event_queue import Timeline
 
 _BATCH_OBJECTS = 30
@@ -18,7 +19,7 @@ class PgDeletions:
     def __init__(self, timeline: Timeline, pause_seconds: float, freed: Callable[[int], None]) -> None:
         """pause_seconds: the time after a batch. freed: called with an OSD that has more space."""
         self._timeline, self._pause_seconds, self._freed = timeline, pause_seconds, freed
-        self.held_bytes: dict[int, int] = defaultdict(int)
+        self.held_bytes = ByteCounts()
         """Bytes of PGs that are being deleted, by OSD."""
         self._disks: dict[int, int] = defaultdict(int)
         """The number of disks that an OSD has lost; a deletion on a lost disk is void."""

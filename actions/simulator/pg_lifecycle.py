@@ -5,7 +5,7 @@ deleted, and the space is freed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -17,7 +17,7 @@ from predrain.actions.simulator.event_queue import Timeline
 from predrain.actions.simulator.pg_deletion import PgDeletions
 from predrain.actions.simulator.simulated_osdmap import OsdMap
 from predrain.actions.simulator.simulated_pg import PgTruth, PlacementGroup
-from predrain.data.ids import PgId
+from predrain.data.ids import OsdId, PgId
 
 
 class Lifecycle:
@@ -60,7 +60,12 @@ class Lifecycle:
         )
         self.pgs = self._clean_pgs(spec)
         """Every PG by its index in the map."""
-        self.truth: dict[PgId, PgTruth] = {pg.id: pg.truth(self._is_up) for pg in self.pgs.values()}
+        self.truth: dict[PgId, PgTruth] = {}
+        self.thin: set[PgId] = set()
+        """PGs that lack a copy, by the truth."""
+        for pg in self.pgs.values():
+            self._update_truth(pg)
+        self._used: Mapping[OsdId, int] = {}
         self.lost: set[PgId] = set()
         """PGs that have fewer shards left than their data needs."""
         self._blocked: set[int] = set()
@@ -74,6 +79,17 @@ class Lifecycle:
     def count_used_bytes(self, osd: int) -> int:
         """Return the bytes on the OSD, with those of PGs that have left it and are not deleted yet."""
         return self.recovery.used[osd] + self.deletions.held_bytes[osd]
+
+    def list_used_bytes(self, osds: Mapping[int, object]) -> Mapping[OsdId, int]:
+        """Return `count_used_bytes` of each OSD; the same mapping as before if none of them changed."""
+        used, held = self.recovery.used, self.deletions.held_bytes
+        if self._used.keys() != osds.keys():
+            self._used = {OsdId(osd): used[osd] + held[osd] for osd in osds}
+        elif changed := {OsdId(osd) for osd in (used.changed | held.changed) if osd in osds}:
+            self._used = {**self._used, **{osd: used[osd] + held[osd] for osd in changed}}
+        used.changed.clear()
+        held.changed.clear()
+        return self._used
 
     def lose_disk(self, osd: int) -> None:
         """Delete all data on the OSD."""
@@ -124,7 +140,7 @@ class Lifecycle:
                 pg.up = up
                 self._peer(pg, unnoticed)
             else:
-                self.truth[pg.id] = pg.truth(self._is_up)
+                self._update_truth(pg)
 
     def split_pgs(self, pool: Pool, children: Iterable[tuple[int, int]]) -> None:
         """Split PGs of the pool.
@@ -161,6 +177,7 @@ class Lifecycle:
         self._count_blocked(gone, blocked=False)
         del self.truth[gone.id]
         self.lost.discard(gone.id)
+        self.thin.discard(gone.id)
         for osd in {osd for held in gone.holders for osd in held}:
             self._held_by[osd].discard(source)
         pg.shard_bytes += gone.shard_bytes
@@ -179,7 +196,7 @@ class Lifecycle:
         for pg in self.pgs.values():
             if pg.pool.id == pool.id:
                 pg.pool = pool
-                self.truth[pg.id] = pg.truth(self._is_up)
+                self._update_truth(pg)
 
     def finish_peering(self, pg: PlacementGroup, interval: int) -> None:
         """End the peering of the PG, unless its sets changed again."""
@@ -292,9 +309,13 @@ class Lifecycle:
 
     def _settled(self, pg: PlacementGroup) -> None:
         """Update the truth after a change of the PG and queue its report for the mgr."""
-        self.truth[pg.id] = pg.truth(self._is_up)
+        self._update_truth(pg)
         self._count_blocked(pg, blocked=not (pg.peering or "active" in pg.states()))
         self._note(pg.index)
+
+    def _update_truth(self, pg: PlacementGroup) -> None:
+        truth = self.truth[pg.id] = pg.truth(self._is_up)
+        (self.thin.add if truth.copies < truth.pool.size else self.thin.discard)(pg.id)
 
     def _count_blocked(self, pg: PlacementGroup, *, blocked: bool) -> None:
         if blocked != (pg.index in self._blocked):

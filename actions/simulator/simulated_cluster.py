@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import cast
 
 from predrain.actions.cluster.cluster_port import Command, CommandResult
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
@@ -85,7 +86,7 @@ class SimulatedCluster:
         return self._mon.view(
             self._start + timedelta(seconds=self._mgr.stamp),
             self._osds,
-            {OsdId(osd): self.life.count_used_bytes(osd) for osd in self._osds},
+            self.life.list_used_bytes(self._osds),
             self._ratios(),
         )
 
@@ -121,6 +122,11 @@ class SimulatedCluster:
     def take_client_load(self) -> ClientLoad:
         """Return the load that clients saw since the last call."""
         return self._clients.take_load()
+
+    @property
+    def thin_pgs(self) -> int:
+        """The number of PGs that lack a copy, by the truth."""
+        return len(self.life.thin)
 
     @property
     def moved_bytes(self) -> int:
@@ -264,7 +270,7 @@ class SimulatedCluster:
         return self.life.pgs[index].build_report(self.osdmap.epoch)
 
     def _ratios(self) -> dict[OsdId, float]:
-        ratios = {OsdId(osd): 1.0 for osd in self.osdmap.up}
+        ratios: dict[OsdId, float] = dict.fromkeys(cast("set[OsdId]", self.osdmap.up), 1.0)
         for osd in self._clients.find_strained_osds(self._time.now):
             if osd in self.osdmap.up:
                 ratios[OsdId(osd)] = self._clients.compute_latency_ratio(osd, self._time.now)

@@ -44,6 +44,7 @@ class ReportingMgr:
         self._frozen_at = 0.0
         self._unhealthy = 0
         self.pgs: dict[PgId, Pg] = {pg: read(index) for index, pg in pgs.items()}
+        self._shown: dict[PgId, Pg] | None = None
 
     @property
     def id(self) -> str:
@@ -75,6 +76,12 @@ class ReportingMgr:
     def has_unhealthy_pgs(self) -> bool:
         """True if the known PGs keep the health from HEALTH_OK; unknown PGs do not (as recorded)."""
         return self._unhealthy > 0
+
+    def list_pgs(self) -> Mapping[PgId, Pg]:
+        """Return the known PGs at this instant: the same mapping as before if no report has come since."""
+        if self._shown is None:
+            self._shown = dict(self.pgs)
+        return self._shown
 
     def queue_report(self, index: int) -> None:
         """Schedule the report of a PG that changed."""
@@ -148,12 +155,14 @@ class ReportingMgr:
     def learn_pgs(self, pool: int) -> None:
         """Update the PGs of a pool. A new PG is unknown until it reports, and a merged one is forgotten."""
         known = set(self._pgs.values())
+        self._shown = None
         for gone in self.pgs.keys() - known:
             self._unhealthy -= bool(_UNHEALTHY & self.pgs.pop(gone).states)
         for pg in sorted(known - self.pgs.keys()):
             self._keep(Pg(pg, pool, _UNKNOWN, up=(), acting=(), shard_bytes=0))
 
     def _keep(self, report: Pg) -> None:
+        self._shown = None
         before = self.pgs.get(report.id)
         self._unhealthy += bool(_UNHEALTHY & report.states)
         self._unhealthy -= before is not None and bool(_UNHEALTHY & before.states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import cast
 
 from predrain.actions.cluster.cluster_port import (
     Balancer,
@@ -84,7 +85,9 @@ class Mon:
         self._doomed: set[PgId] = set()
         self._checking = self._balancing = False
         self._osds: dict[OsdId, Osd] = {}
-        self._seen: tuple[int, int, dict[OsdId, int]] = (-1, -1, {})
+        self._seen: tuple[int, int] = (-1, -1)
+        self._used: Mapping[OsdId, int] = {}
+        self._backfills: tuple[tuple[int, int], Mapping[OsdId, int]] = ((0, 0), {})
         self._changes = 0
         if self._balancer:
             self.map_changed()
@@ -297,7 +300,7 @@ class Mon:
             release=spec.release,
             osds=self._osds,
             pools=osdmap.pools,
-            pgs=dict(self._mgr.pgs),
+            pgs=self._mgr.list_pgs(),
             crush=osdmap.crush,
             upmap_items=dict(osdmap.upmaps),
             nearfull_ratio=spec.nearfull_ratio,
@@ -311,43 +314,49 @@ class Mon:
             mgr_id=self._mgr.id,
             dump_version=self._mgr.version,
             scheduler="mclock_scheduler" if spec.scheduler == "mclock" else spec.scheduler,
-            backfills_in_force=dict.fromkeys(map(OsdId, sorted(osdmap.up)), self.in_force()[0])
-            if spec.reservations_read
-            else {},
+            backfills_in_force=self._list_backfills() if spec.reservations_read else {},
             latency_ratio=ratios,
             self_heal=self._devicehealth.self_heal,
             lives=self._devicehealth.lives,
         )
 
+    def _list_backfills(self) -> Mapping[OsdId, int]:
+        known = self._osdmap.osds_version, self.in_force()[0]
+        if self._backfills[0] != known:
+            self._backfills = known, {OsdId(osd): known[1] for osd in sorted(self._osdmap.up)}
+        return self._backfills[1]
+
     def _refresh_osds(self, osds: Mapping[int, OsdSpec], used: Mapping[OsdId, int]) -> None:
-        """Build the OSDs again only if the map, a disk or a fullness changed; a snapshot may be shared."""
-        seen = (self._osdmap.epoch, self._changes + self._mgr.is_empty, dict(used))
-        if seen == self._seen:
-            return
-        self._seen = seen
-        osdmap = self._osdmap
+        """Build the OSDs again whose part of the map, disk or fullness changed; a snapshot may be shared."""
+        seen = (self._osdmap.osds_version, self._changes + self._mgr.is_empty)
+        if seen != self._seen:
+            self._osds = {cast("OsdId", osd): self._build_osd(osd, disk, used) for osd, disk in osds.items()}
+        elif used is not self._used:
+            filled = [osd for osd, size in used.items() if size != self._used[osd]]
+            self._osds = {**self._osds, **{osd: self._build_osd(osd, osds[osd], used) for osd in filled}}
+        self._seen, self._used = seen, used
+
+    def _build_osd(self, number: int, disk: OsdSpec, used: Mapping[OsdId, int]) -> Osd:
+        osdmap, osd = self._osdmap, OsdId(number)
         # `osd df` shows 0 kB for an OSD that is down or out (seen on Pacific).
-        told = {osd for osd in osdmap.up if osdmap.reweights[osd] and not self._mgr.is_empty}
-        self._osds = {
-            OsdId(osd): Osd(
-                id=OsdId(osd),
-                host=disk.host,
-                rack=disk.rack,
-                device=disk.device,
-                up=osd in osdmap.up,
-                reweight=osdmap.reweights[osd] / FULL_WEIGHT,
-                crush_weight=osdmap.crush_weight(osd) / FULL_WEIGHT,
-                primary_affinity=osdmap.affinities.get(OsdId(osd), 1.0),
-                size_bytes=disk.size_bytes if osd in told else None,
-                used_bytes=used[OsdId(osd)] if osd in told else None,
-                device_class=disk.device_class,
-                model=disk.model,
-                shared_devices=disk.shared_devices,
-                machine=disk.host,
-                old_weight=osdmap.old_weights.get(osd, 0) / FULL_WEIGHT,
-            )
-            for osd, disk in osds.items()
-        }
+        told = osd in osdmap.up and osdmap.reweights[osd] and not self._mgr.is_empty
+        return Osd(
+            id=osd,
+            host=disk.host,
+            rack=disk.rack,
+            device=disk.device,
+            up=osd in osdmap.up,
+            reweight=osdmap.reweights[osd] / FULL_WEIGHT,
+            crush_weight=osdmap.crush_weight(osd) / FULL_WEIGHT,
+            primary_affinity=osdmap.affinities.get(osd, 1.0),
+            size_bytes=disk.size_bytes if told else None,
+            used_bytes=used[osd] if told else None,
+            device_class=disk.device_class,
+            model=disk.model,
+            shared_devices=disk.shared_devices,
+            machine=disk.host,
+            old_weight=osdmap.old_weights.get(osd, 0) / FULL_WEIGHT,
+        )
 
     def _health(self) -> str:
         fills = [

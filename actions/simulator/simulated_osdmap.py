@@ -24,6 +24,8 @@ class OsdMap:
 
     def __init__(self, spec: ClusterSpec) -> None:
         self.epoch = 1
+        self.osds_version = 1
+        """Grows with each change of an OSD in the map."""
         self.crush: CrushMap = spec.crush
         self.pools: dict[int, Pool] = {each.pool.id: each.pool for each in spec.pools}
         self.pgs: dict[int, PgId] = {}
@@ -107,6 +109,7 @@ class OsdMap:
         if fixed == before:
             return set()
         self.epoch += 1
+        self.osds_version += 1
         # Less weight turns away only PGs that hold the OSD; more draws back only PGs that are away from home.
         touched = self.find_pgs_chosen_for(osd) if fixed < before else self._away()
         self.reweights[osd] = fixed
@@ -127,6 +130,7 @@ class OsdMap:
         changed.
         """
         self.epoch += 1
+        self.osds_version += 1
         self.crush = with_crush_weight(self.crush, osd, weight / FULL_WEIGHT)
         before = {pool: raw.copy() for pool, raw in self._raw.items()}
         self._place_anew()
@@ -151,12 +155,14 @@ class OsdMap:
         if (osd in self.up) == up:
             return set()
         self.epoch += 1
+        self.osds_version += 1
         (self.up.add if up else self.up.discard)(osd)
         return self.find_pgs_chosen_for(osd) | self._pinned_pgs()
 
     def set_affinity(self, osd: OsdId, affinity: float) -> set[int]:
         """Set the primary affinity in [0, 1]. Return the PGs whose place may have changed."""
         self.epoch += 1
+        self.osds_version += 1
         self.affinities.pop(osd, None)
         if affinity < 1.0:
             self.affinities[osd] = affinity

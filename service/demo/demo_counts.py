@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import median
 
 from predrain.actions.core.drain_cost import DEFAULT_FAILURE_COST
-from predrain.actions.simulator import ClientLoad, ClusterTruth
+from predrain.actions.simulator import ClientLoad
 from predrain.service.app.demo_status import DemoRow
 from predrain.service.demo.demo_fleet import Drive
 
@@ -45,9 +45,8 @@ class DemoLedger:
         self.slow_ops += load.slow_ops
         self.worst_ms = max(self.worst_ms, load.worst_ms)
 
-    def count_degraded_pgs(self, truth: ClusterTruth, seconds: float) -> bool:
-        """Count PGs with a missing copy over a stretch of time; return False once there is none."""
-        thin = sum(pg.copies < pg.pool.size for pg in truth.pgs.values())
+    def count_degraded_pgs(self, thin: int, seconds: float) -> bool:
+        """Count `thin` PGs with a missing copy over a stretch of time; return False if there is none."""
         self.thin_pg_hours += thin * seconds / 3600
         return thin > 0
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,10 @@ DOOMED_AT_MOST = 20
 
 SEATS_AT_MOST = 16
 """The largest number of slots that show the history of one living drive, each time under its own serial number."""
+
+
+_ROWS_KEPT = 2048
+"""Rows of the histories whose counts are kept: those that several slots show on the same day."""
 
 
 class TooFewDrives(Refusal):
@@ -59,6 +64,7 @@ class DemoFleet:
         """
         history, spans = known.history, known.spans
         self._history = history
+        self._read_counts = lru_cache(maxsize=_ROWS_KEPT)(self._read_row)
         rng = np.random.default_rng(seed)
         doomed: list[Drive] = []
         living: list[Drive] = []
@@ -120,9 +126,20 @@ class DemoFleet:
         row = self._row(drive, _to_epoch_day(at.date()))
         if row is None:
             return None
-        seen = Smart(
+        identity = Identity(model=drive.model, serial=drive.serial, rotation_rpm=5900)
+        return Reading(drive.device, host, at, at, replace(self._read_counts(row), identity=identity))
+
+    def is_silent_failure(self, drive: Drive) -> bool:
+        """Return whether this drive showed none of the five symptoms on the day before its death."""
+        assert drive.death is not None
+        row = self._row(drive, _to_epoch_day(drive.death) - 1)
+        return row is None or not any((self._count(number, row) or 0) > 0 for number in SYMPTOMS)
+
+    def _read_row(self, row: int) -> Smart:
+        """Return the counts of a row of the histories, without the drive's identity."""
+        return Smart(
             protocol=Protocol.ATA,
-            identity=Identity(model=drive.model, serial=drive.serial, rotation_rpm=5900),
+            identity=Identity(),
             passed=True,
             counters=Counters(**{name: self._count(number, row) for number, name in ATA_COUNTERS.items()}),
             attributes={
@@ -133,13 +150,6 @@ class DemoFleet:
             power_on_hours=self._count(9, row),
             temperature_c=self._count(194, row),
         )
-        return Reading(drive.device, host, at, at, seen)
-
-    def is_silent_failure(self, drive: Drive) -> bool:
-        """Return whether this drive showed none of the five symptoms on the day before its death."""
-        assert drive.death is not None
-        row = self._row(drive, _to_epoch_day(drive.death) - 1)
-        return row is None or not any((self._count(number, row) or 0) > 0 for number in SYMPTOMS)
 
     def _row(self, drive: Drive, day: int) -> int | None:
         begin, end = self._history.start[drive.index], self._history.start[drive.index + 1]

@@ -122,9 +122,8 @@ class DemoWorld:
         self.clock.move_to(until)
         self.ledger.add_client_load(self.cluster.take_client_load())
         if self._healing:
-            self._healing = self.ledger.count_degraded_pgs(
-                self.cluster.truth(), (until - now).total_seconds()
-            )
+            seconds = (until - now).total_seconds()
+            self._healing = self.ledger.count_degraded_pgs(self.cluster.thin_pgs, seconds)
         while self._deaths and self._deaths[0][0] <= until:
             self._die(*self._deaths.pop(0), application)
         while self._swaps and self._swaps[0][0] <= until:

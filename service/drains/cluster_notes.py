@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from predrain.actions.cluster.cluster_view import ClusterView
+from predrain.actions.cluster.osd_layout import OsdLayout, find_osd_layout
 from predrain.actions.core.decision_answers import TickReport
 from predrain.data.cluster_event import CONTROLLER_SUBJECT, ClusterEvent, ClusterEventKind, tell_halt
 from predrain.data.ids import DeviceId, OsdId
@@ -25,7 +26,9 @@ class ClusterNotes:
 
     store: Store
     _down: set[DeviceId] = field(init=False)
-    _osds_down: set[OsdId] | None = None
+    _noted: OsdLayout | None = None
+    """The OSDs of the last poll whose suspicions are stored."""
+    _osds_down: frozenset[OsdId] | None = None
     """OSDs that are down by the stored events; None before the first poll."""
     _told: tuple[ClusterEvent, ...] = ()
     """The last stored events of the halt and of the acting controller."""
@@ -52,6 +55,8 @@ class ClusterNotes:
 
         writes: whether this controller is the one that writes; another one only remembers the OSDs that are down.
         """
+        if (layout := find_osd_layout(view.osds)) is self._noted:
+            return
         for osd in view.osds.values():
             if osd.device is None:
                 continue
@@ -64,6 +69,7 @@ class ClusterNotes:
                     self.store.add_outcome(
                         Outcome(osd.device, now, DriveFate.SUSPECTED, OutcomeRule.OSD_DOWN, note)
                     )
+        self._noted = layout
 
     def note_events(
         self, report: TickReport, acting: ActingController, now: datetime, *, writes: bool
@@ -79,7 +85,7 @@ class ClusterNotes:
         events = [*self._osd_events(report.view, now), *self._standing_events(report, acting, now)]
         self.store.add_cluster_events(events)
         if report.view is not None:
-            self._osds_down = {osd.id for osd in report.view.osds.values() if not osd.up}
+            self._osds_down = find_osd_layout(report.view.osds).down
 
     def _osd_events(self, view: ClusterView | None, now: datetime) -> Iterator[ClusterEvent]:
         if view is None:
@@ -87,7 +93,9 @@ class ClusterNotes:
         before = self._osds_down
         if before is None:
             last = self.store.last_cluster_events(ClusterEventKind.OSD_DOWN).values()
-            before = {osd for event in last for osd in event.osds}
+            before = frozenset(osd for event in last for osd in event.osds)
+        if before == find_osd_layout(view.osds).down:
+            return
         for osd in view.osds.values():
             if osd.up == (osd.id in before):
                 kind = ClusterEventKind.OSD_UP if osd.up else ClusterEventKind.OSD_DOWN

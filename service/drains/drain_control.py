@@ -121,7 +121,7 @@ class DrainControl:
         spread = self._elsewhere is not None and self._elsewhere.exchange_requests(
             self._controller.requests.execute_once, now
         )
-        ways_out = self._find_ways_out(now)
+        ways_out = self._controller.requests.list_every_way_out(now)
         differs = (
             changed
             or spread
@@ -134,11 +134,6 @@ class DrainControl:
         self.report = report = replace(report, halt=halt_by_person(self._said[-1])) if self._said else report
         self._notes.note_events(report, self.observer.find_acting_controller(), now, writes=self._writes())
         return bool(differs) or _has_view_changed(before, report.view)
-
-    def _find_ways_out(self, now: datetime) -> Mapping[str, tuple[OpenWayOut, ...]]:
-        held = [drain.id for drain in self.store.drains() if drain.held_by or drain.resume_to is not None]
-        found = ((id_, self.list_ways_out(id_, now)) for id_ in held)
-        return {id_: ways for id_, ways in found if ways}
 
     def find_halt(self) -> Halt | None:
         """Return the halt in the store, or that of the last poll."""

@@ -58,7 +58,7 @@ def sample_drain(drain: Drain, view: ClusterView | None, now: datetime) -> Drain
     osds = set(drain.osds)
     if drain.plan is not None:
         osds |= {move.target for move in drain.plan.moves}
-    ratios = [ratio for osd, ratio in view.latency_ratio.items() if osd in osds] if view else []
+    ratios = [view.latency_ratio[osd] for osd in osds & view.latency_ratio.keys()] if view else []
     progress = drain.progress
     return DrainSample(
         drain.id, now, max(0, progress.planned_bytes - progress.moved_bytes), progress.in_flight,

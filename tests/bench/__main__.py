@@ -42,6 +42,7 @@ MODULES = (
     "painting",
     "large_fleet",
     "starting",
+    "demonstrating",
 )
 
 

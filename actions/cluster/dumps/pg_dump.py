@@ -15,6 +15,7 @@ from predrain.actions.cluster.dumps.dump_decoding import decode_answer, not_unde
 from predrain.actions.cluster.dumps.osd_dump import OsdDump
 from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.crush.pool import Pool
+from predrain.data.identity_memo import holds_same_objects
 from predrain.data.ids import PgId
 
 _NOBODY = frozenset({ITEM_NONE, -1})
@@ -128,7 +129,7 @@ def _parse_pg_states(text: str) -> frozenset[str]:
 
 @dataclass(slots=True)
 class PgTable:
-    """The PGs as last seen. A PG whose row has not changed stays the identical object."""
+    """The PGs as last seen. A PG whose row has not changed stays the identical object; so does `pgs`, if none has."""
 
     pgs: dict[PgId, Pg] = field(default_factory=dict)
     unweighed: set[PgId] = field(default_factory=set)
@@ -141,13 +142,13 @@ class PgTable:
         """Replace all PGs from whole rows. Raises NotUnderstood."""
         before = self._of_the_map(name, osdmap)
         self.pgs, self.unweighed = {}, set()
-        self.pgs = self._weighed(name, found, osdmap, before)
+        self.pgs = _keep_unchanged(before, self._weighed(name, found, osdmap, before))
 
     def refine(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
         """Update some PGs from whole rows that were read after the brief ones. Raises NotUnderstood."""
         again = [row for row in found if row.pgid in self.pgs]
         weighed = self._weighed(name, again, osdmap, self.pgs)
-        self.pgs.update(weighed)
+        self.pgs = _keep_unchanged(self.pgs, {**self.pgs, **weighed})
         self.unweighed -= weighed.keys()
 
     def take_brief(self, name: str, found: Iterable[PgRow], osdmap: OsdDump) -> None:
@@ -171,10 +172,10 @@ class PgTable:
             else:
                 self._named.update(row.up, row.acting)
                 now[id_] = replace(old, states=states, up=row.up, acting=row.acting)
-        self.pgs = now
+        self.pgs = _keep_unchanged(before, now)
         self.unweighed &= now.keys()
 
-    def _of_the_map(self, name: str, osdmap: OsdDump) -> Mapping[PgId, Pg]:
+    def _of_the_map(self, name: str, osdmap: OsdDump) -> dict[PgId, Pg]:
         """Return the PGs of the last poll that this map still has."""
         if osdmap.pools != self._pools:
             self._pools = osdmap.pools
@@ -232,6 +233,11 @@ class PgTable:
             self._named = {osd for pg in self.pgs.values() for osd in (*pg.up, *pg.acting)}
         unknown = sum(1 for pg in self.pgs.values() if pg.states <= _UNKNOWN)
         return unknown * 10 <= len(self.pgs) and self._named <= osdmap.osds.keys() | _NOBODY
+
+
+def _keep_unchanged(before: dict[PgId, Pg], now: dict[PgId, Pg]) -> dict[PgId, Pg]:
+    """Return `before` if `now` has the same PGs, so that nobody reads them again."""
+    return before if holds_same_objects(before, now) else now
 
 
 def _pool_of(name: str, pgid: str, osdmap: OsdDump) -> int | None:
