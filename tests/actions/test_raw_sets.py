@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from predrain.actions.crush import raw_sets
 from predrain.actions.crush.crush_reweight import with_crush_weight
 from predrain.actions.crush.crush_rules import FULL_WEIGHT, Chooser, Ints
-from predrain.actions.crush.raw_sets import RawSets, compute_raw_sets
+from predrain.actions.crush.raw_sets import FixedOverrides, RawSets, compute_raw_sets
 from tests.actions.made import calm_view
 
 VIEW = calm_view()
@@ -32,7 +32,7 @@ def test_in_whatever_order_it_is_asked_it_says_what_crush_says(
         overrides = WHOLE | {1: 0} if out else WHOLE
         pool = replace(POOL, size=2) if smaller else POOL
         rows = np.array(seeds, dtype=np.int64)
-        said = known.find(crush, overrides, pool, rows)
+        said = known.find(crush, FixedOverrides.from_weights(overrides), pool, rows)
         assert said.tolist() == compute_raw_sets(Chooser(crush, overrides), crush, pool, rows).tolist()
 
 
@@ -51,20 +51,20 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_pg_is_computed_once_while_nothing_changes(computed: list[int]) -> None:
     known = RawSets(limit=2)
-    known.find(VIEW.crush, WHOLE, POOL, np.array([3, 4]))
-    known.find(VIEW.crush, dict(WHOLE), POOL, np.array([4, 5, 4]))
+    known.find(VIEW.crush, FixedOverrides.from_weights(WHOLE), POOL, np.array([3, 4]))
+    known.find(VIEW.crush, FixedOverrides.from_weights(dict(WHOLE)), POOL, np.array([4, 5, 4]))
     assert computed == [3, 4, 5]
 
 
 def test_only_the_last_maps_are_kept(computed: list[int]) -> None:
     known = RawSets(limit=2)
     for out in (0, 1, 2, 0):
-        known.find(VIEW.crush, WHOLE | {out: 0}, POOL, np.array([3]))
+        known.find(VIEW.crush, FixedOverrides.from_weights(WHOLE | {out: 0}), POOL, np.array([3]))
     assert computed == [3, 3, 3, 3]
 
 
 def test_a_pg_beyond_the_pools_number_is_placed_as_its_parent_is_while_pgs_merge() -> None:
     known, beyond = RawSets(limit=2), np.array([POOL.pg_num + 1])
-    known.find(VIEW.crush, WHOLE, POOL, np.array([1]))
-    said = known.find(VIEW.crush, WHOLE, POOL, beyond)
+    known.find(VIEW.crush, FixedOverrides.from_weights(WHOLE), POOL, np.array([1]))
+    said = known.find(VIEW.crush, FixedOverrides.from_weights(WHOLE), POOL, beyond)
     assert said.tolist() == compute_raw_sets(Chooser(VIEW.crush, WHOLE), VIEW.crush, POOL, beyond).tolist()
