@@ -37,6 +37,7 @@ from predrain.service.app.process_sync import StoreFollower
 from predrain.service.app.retention import DroppedCounts, ThinnedDays, drop_expired_data
 from predrain.service.app.roles import EVERYTHING, ServiceRoles
 from predrain.service.app.scheduler import Scheduler
+from predrain.service.config.channels import make_message_routes
 from predrain.service.config.settings import Settings
 from predrain.service.drains.drain_requests import NoCluster
 from predrain.service.drains.halt import HaltPlace, halt_with, places_of, write_again
@@ -157,7 +158,8 @@ class Application:
             ports.log, ports.store, self.fleet, self.announcements, elsewhere, self.changes
         )
         digest = ports.digest(ports.store) if ports.digest is not None else None
-        self._teller, self._began = Notifier(ports.store, ports.channels, digest), ports.clock.now()
+        routes = make_message_routes(settings)
+        self._teller, self._began = Notifier(ports.store, ports.channels, digest, routes), ports.clock.now()
         self._halted = self.find_halt_reason()
         self._seen: tuple[int, dict[str, Any]] | None = None
         """The number of the change for which the snapshot was built last, and the values derived from that

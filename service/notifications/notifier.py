@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -10,20 +12,24 @@ import msgspec
 import structlog
 
 from predrain.service.notifications import find_alert_causes
-from predrain.service.notifications.cause import AlertSnapshot
+from predrain.service.notifications.cause import AlertCause, AlertSnapshot
 from predrain.service.notifications.channel import (
+    AlertKeepingChannel,
     Deliveries,
     NotDelivered,
     NotificationChannel,
     PartlyDelivered,
 )
 from predrain.service.notifications.daily_digest import DailyDigest
+from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.notification_log import Message, NotificationLog, NotifiedPoint
 from predrain.service.notifications.notification_memory import NoteStore
 from predrain.service.notifications.operational_causes import find_uncertain_points
 from predrain.service.notifications.silences import Silence
 
 LONGEST_PAUSE = timedelta(minutes=10)
+SENDING_SECONDS = 20.0
+"""The time in which a channel begins deliveries at one poll; the others are still due at the next poll."""
 SILENCES, DIGEST = "silences", "digest"
 
 
@@ -37,11 +43,27 @@ class _Way:
     trouble: str | None = None
     failed: str | None = None
     """The id of the message that was tried last and failed."""
+    repeated: datetime | None = None
+    """The time at which the receiver last heard of every cause that stands."""
     deliveries: Deliveries = field(default_factory=Deliveries)
 
     @property
     def notes_namespace(self) -> str:
         return f"told:{self.channel.name}"
+
+    def record_delivery(self, trouble: str | None, now: datetime) -> None:
+        """Record that the channel took a message. trouble: why some recipients will never get it."""
+        self.deliveries.sent, self.deliveries.last = self.deliveries.sent + 1, now
+        self.pause, self.not_before = timedelta(0), None
+        self.report_trouble(trouble)
+
+    def record_failure(self, message: Message, failed: NotDelivered, now: datetime) -> None:
+        """Record that the channel did not take `message`, and when it is tried next."""
+        self.report_trouble(str(failed))
+        self.failed = message.id
+        self.deliveries.failed += 1
+        self.pause = min(LONGEST_PAUSE, max(2 * self.pause, timedelta(minutes=1)))
+        self.not_before = now + max(self.pause, failed.retry_after or timedelta(0))
 
     def report_trouble(self, trouble: str | None) -> None:
         if trouble is not None and self.trouble is None:
@@ -49,6 +71,17 @@ class _Way:
                 "a message was not delivered", channel=self.channel.name, reason=trouble
             )
         self.trouble = trouble
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What all channels are given at one poll."""
+
+    causes: Sequence[AlertCause]
+    silences: Sequence[Silence]
+    doubtful: Container[str]
+    """Names of points that may be present though unseen."""
+    now: datetime
 
 
 @dataclass(slots=True)
@@ -60,6 +93,10 @@ class Notifier:
     notes: NoteStore
     channels: Sequence[NotificationChannel]
     digest: DailyDigest | None = None
+    routes: Mapping[str, MessageRoute] = field(default_factory=dict)
+    """The routes by name of the channel; a channel without one takes all points of its severity."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds of a clock that never jumps."""
     _ways: list[_Way] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,47 +119,78 @@ class Notifier:
     def send_notifications(self, scene: AlertSnapshot) -> int:
         """Send the news; return how many messages were delivered. Raises what the store raises.
 
-        A failing channel delays no other channel. It is tried again after a pause that doubles up to 10 min.
+        All channels deliver at the same time, each for SENDING_SECONDS at most, so that a slow one delays no other
+        one. A failing channel is tried again after a pause that doubles up to 10 min, or that its receiver names.
         """
-        found, silences = find_alert_causes(scene), silences_of(self.notes, scene.now)
+        found = find_alert_causes(scene)
         doubtful = find_uncertain_points(scene).difference(*(cause.names for cause in found))
-        delivered = 0
-        for way in self._ways:
-            before = NotificationLog(
-                {name: _NOTED.decode(raw) for name, raw in self.notes.read_notes(way.notes_namespace).items()}
-            )
-            ledger = before.with_current_causes(found, scene.now, doubtful)
-            if way.not_before is None or scene.now >= way.not_before:
-                for message in _rotate_after_failed(
-                    way.failed, ledger.list_due_messages(found, silences, scene.now, way.channel.min_severity)
-                ):
-                    trouble = None
-                    try:
-                        way.channel.deliver(message)
-                    except PartlyDelivered as part:
-                        trouble = str(part)
-                    except NotDelivered as failed:
-                        self._failed(way, message, failed, scene.now)
-                        break
-                    ledger = ledger.with_delivery(message)
-                    # Saved at once: after a crash before this line the message is sent again, under the
-                    # same id.
-                    self._keep(way, before, ledger)
-                    before, delivered = ledger, delivered + 1
-                    way.deliveries.sent, way.deliveries.last = way.deliveries.sent + 1, scene.now
-                    way.pause, way.not_before = timedelta(0), None
-                    way.report_trouble(trouble)
-            self._keep(way, before, ledger)
+        news = _News(found, silences_of(self.notes, scene.now), doubtful, scene.now)
+        if len(self._ways) > 1:
+            with ThreadPoolExecutor(len(self._ways), "notifications") as pool:
+                delivered = sum(pool.map(lambda way: self._send_news(way, news), self._ways))
+        else:
+            delivered = sum(self._send_news(way, news) for way in self._ways)
         if self.digest is not None:
-            self.digest.send_due_digest(found, silences, scene.now, doubtful)
+            self.digest.send_due_digest(found, news.silences, scene.now, doubtful)
         return delivered
 
-    def _failed(self, way: _Way, message: Message, failed: NotDelivered, now: datetime) -> None:
-        way.report_trouble(str(failed))
-        way.failed = message.id
-        way.deliveries.failed += 1
-        way.pause = min(LONGEST_PAUSE, max(2 * way.pause, timedelta(minutes=1)))
-        way.not_before = now + way.pause
+    def _send_news(self, way: _Way, news: _News) -> int:
+        """Send what is due on one channel; return how many messages were delivered."""
+        before = NotificationLog(
+            {name: _NOTED.decode(raw) for name, raw in self.notes.read_notes(way.notes_namespace).items()}
+        )
+        ledger = before.with_current_causes(news.causes, news.now, news.doubtful)
+        self._keep(way, before, ledger)
+        if way.not_before is not None and news.now < way.not_before:
+            return 0
+        delivered, end = 0, self.monotonic() + SENDING_SECONDS
+        due = ledger.list_due_messages(news.causes, news.silences, news.now, self._route_of(way))
+        for message in _rotate_after_failed(way.failed, due):
+            if self.monotonic() >= end or not self._deliver(way, message, news.now):
+                return delivered
+            # Saved at once: after a crash before this line the message is sent again, under the same id.
+            before, ledger = ledger, ledger.with_delivery(message)
+            self._keep(way, before, ledger)
+            delivered += 1
+        if isinstance(way.channel, AlertKeepingChannel):
+            self._repeat(way, way.channel, ledger, news, end)
+        return delivered
+
+    def _repeat(
+        self, way: _Way, channel: AlertKeepingChannel, ledger: NotificationLog, news: _News, end: float
+    ) -> None:
+        """Tell a receiver that keeps alerts which causes still stand, and which ones a person silenced."""
+        pause = channel.repeat_after
+        repeats = pause is not None and (way.repeated is None or news.now - way.repeated >= pause)
+        for message in ledger.list_standing_messages(news.causes, news.silences, news.now):
+            silenced = message.acknowledged_by is not None
+            acknowledges = channel.takes_acknowledgements and not ledger.is_acknowledged(message)
+            if not (acknowledges if silenced else repeats):
+                continue
+            if self.monotonic() >= end or not self._deliver(way, message, news.now):
+                return
+            if silenced:
+                before, ledger = ledger, ledger.with_delivery(message)
+                self._keep(way, before, ledger)
+        if repeats:
+            way.repeated = news.now
+
+    def _deliver(self, way: _Way, message: Message, now: datetime) -> bool:
+        """Deliver one message; return whether the channel took it."""
+        trouble = None
+        try:
+            way.channel.deliver(message)
+        except PartlyDelivered as part:
+            trouble = str(part)
+        except NotDelivered as failed:
+            way.record_failure(message, failed, now)
+            return False
+        way.record_delivery(trouble, now)
+        return True
+
+    def _route_of(self, way: _Way) -> MessageRoute:
+        found = self.routes.get(way.channel.name)
+        return found if found is not None else MessageRoute(way.channel.min_severity)
 
     def _keep(self, way: _Way, before: NotificationLog, after: NotificationLog) -> None:
         changes: dict[str, bytes | None] = {
