@@ -55,7 +55,7 @@ from predrain.service.notifications.cause import AlertSnapshot
 from predrain.service.notifications.channel import Deliveries, NotificationChannel
 from predrain.service.notifications.daily_digest import DailyDigest
 from predrain.service.notifications.notification_memory import NoteStore
-from predrain.service.notifications.notifier import Notifier
+from predrain.service.notifications.notifier import ChannelState, Notifier
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.kept_announcements import read_announced
 from predrain.service.streams.latency_ingest import LatencyIngest, LatencyIngestResult
@@ -397,6 +397,15 @@ class Application:
     def deliveries(self) -> Mapping[str, Deliveries]:
         """The deliveries of each channel, counted by this process."""
         return self._teller.deliveries
+
+    @property
+    def channel_states(self) -> tuple[ChannelState, ...]:
+        """The channels of this process, each with its route, deliveries and trouble."""
+        return self._teller.states
+
+    def send_test_message(self, channel: str, caller: str) -> None:
+        """Send a test message by a channel. Raises KeyError if there is none, NotDelivered, PartlyDelivered."""
+        self._teller.send_test(channel, self.clock.now(), f"{caller} asked for a test")
 
     @property
     def has_channels(self) -> bool:

@@ -26,11 +26,15 @@ from predrain.service.notifications.notification_log import Message, Notificatio
 from predrain.service.notifications.notification_memory import NoteStore
 from predrain.service.notifications.operational_causes import find_uncertain_points
 from predrain.service.notifications.silences import Silence
+from predrain.service.notifications.trial_message import send_test_message
 
 LONGEST_PAUSE = timedelta(minutes=10)
 SENDING_SECONDS = 20.0
 """The time in which a channel begins deliveries at one poll; the others are still due at the next poll."""
 SILENCES, DIGEST = "silences", "digest"
+NARROWED_SILENCES = "silences by rack or severity"
+"""Silences that an older release would read without these fields, and so as silences of more."""
+SILENCE_ROOMS = (SILENCES, NARROWED_SILENCES)
 
 
 @dataclass(slots=True)
@@ -71,6 +75,17 @@ class _Way:
                 "a message was not delivered", channel=self.channel.name, reason=trouble
             )
         self.trouble = trouble
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """A channel as people may see it: nothing of it is secret."""
+
+    name: str
+    route: MessageRoute
+    deliveries: Deliveries
+    trouble: str | None
+    """The reason why it does not deliver; None if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,21 @@ class Notifier:
         """The deliveries of each channel."""
         told = {way.channel.name: way.deliveries for way in self._ways}
         return told if self.digest is None else {**told, DIGEST: self.digest.deliveries}
+
+    @property
+    def states(self) -> tuple[ChannelState, ...]:
+        """The channels, each with its route, deliveries and trouble."""
+        return tuple(
+            ChannelState(way.channel.name, self._route_of(way), way.deliveries, way.trouble)
+            for way in self._ways
+        )
+
+    def send_test(self, name: str, now: datetime, why: str) -> None:
+        """Send a test message by the channel `name`, from any thread. why: the occasion.
+
+        Raises KeyError if there is no such channel, NotDelivered, PartlyDelivered.
+        """
+        send_test_message({way.channel.name: way.channel for way in self._ways}[name], now, why)
 
     def send_notifications(self, scene: AlertSnapshot) -> int:
         """Send the news; return how many messages were delivered. Raises what the store raises.
@@ -216,21 +246,27 @@ _SILENCE = msgspec.json.Decoder(Silence)
 
 def silences_of(notes: NoteStore, now: datetime) -> tuple[Silence, ...]:
     """Return the silences in force, in the order in which they end."""
-    found = [_SILENCE.decode(raw) for raw in notes.read_notes(SILENCES).values()]
+    found = [_SILENCE.decode(raw) for room in SILENCE_ROOMS for raw in notes.read_notes(room).values()]
     return tuple(sorted((one for one in found if one.until > now), key=lambda one: (one.until, one.id)))
 
 
 def save_silence(notes: NoteStore, one: Silence, now: datetime) -> None:
     """Store a silence, and delete those that are over."""
-    over: dict[str, bytes | None] = {
-        id_: None for id_, raw in notes.read_notes(SILENCES).items() if _SILENCE.decode(raw).until <= now
-    }
-    notes.write_notes(SILENCES, over | {one.id: msgspec.json.encode(one)})
+    narrowed = bool(one.rack) or one.severity is not None
+    for room in SILENCE_ROOMS:
+        changes: dict[str, bytes | None] = {
+            id_: None for id_, raw in notes.read_notes(room).items() if _SILENCE.decode(raw).until <= now
+        }
+        if narrowed is (room == NARROWED_SILENCES):
+            changes[one.id] = msgspec.json.encode(one)
+        if changes:
+            notes.write_notes(room, changes)
 
 
 def remove_silence(notes: NoteStore, id_: str) -> bool:
     """Remove a silence; return whether it existed."""
-    if id_ not in notes.read_notes(SILENCES):
-        return False
-    notes.write_notes(SILENCES, {id_: None})
-    return True
+    for room in SILENCE_ROOMS:
+        if id_ in notes.read_notes(room):
+            notes.write_notes(room, {id_: None})
+            return True
+    return False

@@ -179,6 +179,15 @@ def test_a_lifted_silence_is_no_more() -> None:
     assert silences_of(notes, NOW) == ()
 
 
+def test_an_older_release_does_not_read_a_narrowed_silence_as_one_of_everything() -> None:
+    notes = Kept()
+    one = Silence("s-1", NOW + timedelta(hours=1), "jo", "why", rack="a*", severity=Severity.NOTICE)
+    save_silence(notes, one, NOW)
+    assert notes.read_notes("silences") == {}
+    assert silences_of(notes, NOW) == (one,)
+    assert remove_silence(notes, "s-1")
+
+
 def test_silences_that_are_over_are_forgotten_with_the_next() -> None:
     notes = Kept()
     save_silence(notes, Silence("s-1", NOW + timedelta(hours=1), "jo", "why"), NOW)
