@@ -19,7 +19,7 @@ from predrain.service.rest.shared_bodies import ResponseBody
 router = APIRouter(tags=["causes"])
 
 
-class ReceiverBody(ResponseBody):
+class MessageReceiverBody(ResponseBody):
     """A channel, its route, and its deliveries since the start of this process. No address and no key is in it."""
 
     name: str
@@ -32,13 +32,13 @@ class ReceiverBody(ResponseBody):
     problem: str | None
 
 
-class ReceiverList(ResponseBody):
+class MessageReceiverList(ResponseBody):
     """The channels that the settings name, in their order."""
 
-    items: list[ReceiverBody]
+    items: list[MessageReceiverBody]
 
 
-class ReceiverTestBody(ResponseBody):
+class MessageReceiverTestBody(ResponseBody):
     """The result of a test message. `problem`: the reason if the receiver did not take it."""
 
     name: str
@@ -46,11 +46,13 @@ class ReceiverTestBody(ResponseBody):
     problem: str | None
 
 
-@router.get("/receivers", response_model=ReceiverList, responses=http_caching.declare_polled_responses(401))
+@router.get(
+    "/receivers", response_model=MessageReceiverList, responses=http_caching.declare_polled_responses(401)
+)
 def list_receivers(request: Request, application: TheApplication, _: Reader) -> Response:
     """List the channels by which messages go out."""
     items = [
-        ReceiverBody(
+        MessageReceiverBody(
             name=one.name,
             min_severity=one.route.min_severity,
             only_hosts=list(one.route.hosts),
@@ -62,12 +64,12 @@ def list_receivers(request: Request, application: TheApplication, _: Reader) -> 
         )
         for one in application.channel_states
     ]
-    return http_caching.build_etag_response(request, ReceiverList(items=items))
+    return http_caching.build_etag_response(request, MessageReceiverList(items=items))
 
 
 @router.post(
     "/receivers/{name}/test",
-    response_model=ReceiverTestBody,
+    response_model=MessageReceiverTestBody,
     responses=declare_problem_responses(401, 403, 404, 409, 422),
 )
 def send_test_message(application: TheApplication, caller: Actor, once: Once, name: str) -> Response:
@@ -75,11 +77,11 @@ def send_test_message(application: TheApplication, caller: Actor, once: Once, na
     if name not in {one.name for one in application.channel_states}:
         raise HttpProblem(404, f"There is no receiver {name}.", listed_at="/api/v1/receivers")
 
-    def send() -> ReceiverTestBody:
+    def send() -> MessageReceiverTestBody:
         try:
             application.send_test_message(name, caller.name)
         except Refusal as refused:
-            return ReceiverTestBody(name=name, delivered=False, problem=str(refused))
-        return ReceiverTestBody(name=name, delivered=True, problem=None)
+            return MessageReceiverTestBody(name=name, delivered=False, problem=str(refused))
+        return MessageReceiverTestBody(name=name, delivered=True, problem=None)
 
     return once.respond_once(send, 200)

@@ -13,7 +13,7 @@ import { Events } from "../views/events.tsx";
 import { Forecast } from "../forecast/forecast.tsx";
 import { DemoBanner } from "./demo.tsx";
 import { Find } from "./find.tsx";
-import { Halted } from "./halt.tsx";
+import { HaltAsked, Halted } from "./halt.tsx";
 import { Header, Tabs } from "./header.tsx";
 import { Help } from "./help.tsx";
 
@@ -32,6 +32,7 @@ export function Frame() {
         <CurrentView />
       </main>
       <Tabs />
+      <HaltAsked />
       <Find />
       <Help />
     </>
