@@ -1200,7 +1200,7 @@ class ResidenceBody(Struct, frozen=True, kw_only=True):
 
 class SilencePreviewBody(Struct, frozen=True, kw_only=True):
     """
-    What a silence would cover now: points of present causes, and disks about which no message would be sent.
+    The points of present causes that a silence would cover now, and the disks about which no message would be sent.
 
     `points` and `disks` hold the first 1000; the totals count all.
     """

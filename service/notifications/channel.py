@@ -72,11 +72,11 @@ class CheckableChannel(NotificationChannel, Protocol):
 
 @runtime_checkable
 class AlertKeepingChannel(Protocol):
-    """A channel whose receiver keeps an open alert for each cause, until it is told that the cause is over."""
+    """A channel whose receiver keeps an open alert for each cause, until it hears that the cause is over."""
 
     @property
     def takes_acknowledgements(self) -> bool:
-        """Whether the receiver is told that a person has silenced a cause, and so knows of it."""
+        """True if the receiver wants to hear that a person has silenced a cause."""
         ...
 
     @property

@@ -49,7 +49,7 @@ class NotifiedPoint:
     model: str | None = None
     path: str = "/alerts"
     acknowledged: bool = False
-    """True if the receiver was told that a person silenced the point."""
+    """True if the receiver has heard that a person silenced the point."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class ChannelState:
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What all channels are given at one poll."""
+    """The input of all channels at one poll."""
 
     causes: Sequence[AlertCause]
     silences: Sequence[Silence]

@@ -35,7 +35,7 @@ class MessageRenderer(Protocol):
 
     @property
     def takes_acknowledgements(self) -> bool:
-        """Whether the receiver is told that a person has silenced a cause."""
+        """True if the receiver wants to hear that a person has silenced a cause."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class ReceiverChannel:
 
     @property
     def takes_acknowledgements(self) -> bool:
-        """Whether the receiver is told that a person has silenced a cause."""
+        """True if the receiver wants to hear that a person has silenced a cause."""
         return self.renderer.takes_acknowledgements
 
     @property

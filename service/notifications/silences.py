@@ -50,7 +50,7 @@ class Silence:
         )
 
     def covers_disk(self, reading: Reading, rack: str | None) -> bool:
-        """Return whether every message about this disk is silenced, whatever happens to it."""
+        """Return whether any message about this disk would be silenced, of any cause."""
         model = reading.seen.identity.model if isinstance(reading.seen, Smart) else None
         asked = ((self.host, reading.host), (self.model, model or ""), (self.rack, rack or ""))
         names = [f"{kind}:{reading.device}" for kind in DISK_POINTS]
@@ -64,7 +64,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class SilencePreview:
-    """What a silence would cover now."""
+    """The points and disks that a silence would cover now."""
 
     points: tuple[tuple[AlertCause, CausePart], ...]
     """Points of present causes."""

@@ -87,7 +87,7 @@ class SilencedPointBody(ResponseBody):
 
 
 class SilencePreviewBody(ResponseBody):
-    """What a silence would cover now: points of present causes, and disks about which no message would be sent.
+    """The points of present causes that a silence would cover now, and the disks about which no message would be sent.
 
     `points` and `disks` hold the first 1000; the totals count all.
     """

@@ -2282,7 +2282,7 @@ export interface components {
             next: string | null;
         };
         /**
-         * @description What a silence would cover now: points of present causes, and disks about which no message would be sent.
+         * @description The points of present causes that a silence would cover now, and the disks about which no message would be sent.
          *
          *     `points` and `disks` hold the first 1000; the totals count all.
          */
