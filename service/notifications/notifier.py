@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 import structlog
@@ -155,11 +156,7 @@ class Notifier:
         found = find_alert_causes(scene)
         doubtful = find_uncertain_points(scene).difference(*(cause.names for cause in found))
         news = _News(found, silences_of(self.notes, scene.now), doubtful, scene.now)
-        if len(self._ways) > 1:
-            with ThreadPoolExecutor(len(self._ways), "notifications") as pool:
-                delivered = sum(pool.map(lambda way: self._send_news(way, news), self._ways))
-        else:
-            delivered = sum(self._send_news(way, news) for way in self._ways)
+        delivered = sum(_run_together([partial(self._send_news, way, news) for way in self._ways]))
         if self.digest is not None:
             self.digest.send_due_digest(found, news.silences, scene.now, doubtful)
         return delivered
@@ -231,6 +228,32 @@ class Notifier:
         changes |= dict.fromkeys(before.noted.keys() - after.noted.keys())
         if changes:
             self.notes.write_notes(way.notes_namespace, changes)
+
+
+def _run_together(steps: Sequence[Callable[[], int]]) -> list[int]:
+    """Run the steps at the same time and return their results. Raises the first error when all have ended.
+
+    The threads are daemons, so that a receiver that does not answer keeps no process from ending.
+    """
+    done: list[int] = []
+    errors: list[Exception] = []
+
+    def run(step: Callable[[], int]) -> None:
+        try:
+            done.append(step())
+        except Exception as error:  # noqa: BLE001  (raised below, in the caller's thread)
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(step,), name="notify", daemon=True) for step in steps[1:]]
+    for thread in threads:
+        thread.start()
+    for step in steps[:1]:
+        run(step)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return done
 
 
 def _rotate_after_failed(failed: str | None, due: Iterable[Message]) -> list[Message]:

@@ -328,3 +328,19 @@ def test_the_end_goes_to_the_same_place_as_the_beginning() -> None:
     live(notifier, fleet, 40 * MINUTE)
     first, last = (message.cause for message in ear.heard)
     assert (last.host, last.path, last.severity) == (first.host, first.path, first.severity)
+
+
+def test_what_the_store_raises_is_raised_after_every_channel_had_its_turn() -> None:
+    class Broken(Kept):
+        def read_notes(self, room: str) -> Mapping[str, bytes]:
+            if room == "told:broken":
+                raise OSError("the store is away")
+            return super().read_notes(room)
+
+    ear, fleet = Ear("works"), a_sick_fleet()
+    notifier = Notifier(Broken(), [Ear("broken"), ear, Ear("third")])
+    for _ in range(3):
+        fleet.now += MINUTE
+        with pytest.raises(OSError, match="the store is away"):
+            notifier.send_notifications(fleet.scene())
+    assert len(ear.heard) == 1

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from predrain.service.backup.secret_blanking import blank_secrets
 from predrain.service.config.channels import make_message_routes, open_channels
 from predrain.service.config.secret_file import NoSecret
 from predrain.service.config.settings import BadSettings, Settings
@@ -427,3 +428,8 @@ def test_config_show_and_a_repr_hold_no_secret(tmp_path: Path, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert '"pagerduty.ops.key_file"' in shown
     assert not re.search(f"{KEY}|{SECRET_PATH}", shown)
+
+
+def test_a_backup_blanks_a_password_in_the_address_of_a_receiver(tmp_path: Path) -> None:
+    text = '[alertmanager.ops]\nurl = "http://jo:swordfish@alertmanager:9093"\n'
+    assert "swordfish" not in blank_secrets(text, settings_of(tmp_path, text))
