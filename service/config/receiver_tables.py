@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from predrain.data.refusal import Refusal
 from predrain.service.config.secret_file import NoSecret, load_ca_tls_context, read_secret_file
 from predrain.service.notifications.channel_table import MinSeverity, RouteTable
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from predrain.service.notifications.receiver_channel import MessageRenderer, ReceiverChannel
 
 URL_PATTERN = r"^https?://[^\s/?#]+(/[^\s?#]*)?$"
+
+
+class AddressInTheClear(Refusal):
+    """A receiver outside of the own network is named without TLS."""
 
 
 class ReceiverTable(RouteTable):
@@ -39,7 +44,7 @@ class ReceiverTable(RouteTable):
     ) -> ReceiverChannel:
         """Open the channel. name: `slack.storage`; cluster: its name; address: of the page, for links.
 
-        Raises NoSecret, NoAuthority.
+        Raises NoSecret, NoAuthority, AddressInTheClear.
         """
         from predrain.service.notifications.cause import Severity
         from predrain.service.notifications.http_sender import HttpSender
@@ -50,6 +55,11 @@ class ReceiverTable(RouteTable):
         if self.ca:
             load_ca_tls_context(self.ca, f"ca of {table}")
         url, renderer, headers, secrets = self._open(table)
+        if urlsplit(url).scheme == "http" and not self.allow_private_address:
+            raise AddressInTheClear(
+                f"the address of {table} is http, which sends messages in the clear: use https, or set "
+                "allow_private_address for a receiver in your own network"
+            )
         sender = HttpSender(
             f"the receiver {name} at", table, url, now, self.allow_private_address,
             str(self.ca) if self.ca else None, secrets,

@@ -55,13 +55,18 @@ def format_message_text(message: Message, address: str) -> str:
     if cause.todo:
         lines += ["", f"To do: {cause.todo}"]
     if (link := links.link_to(cause)) is not None:
-        lines += ["", link, f"Halt all drains (the page asks first): {links.halt}"]
+        lines += ["", link, format_halt_link(address)]
     if not message.over:
         lines += [
             "",
             "This message comes once, again when it gets worse or grows (hourly at most), and when it is over.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def format_halt_link(address: str) -> str:
+    """Return the line of a text that links to the halt dialog. address: of the page, not empty."""
+    return f"Halt all drains (the page asks first): {PageLinks(address).halt}"
 
 
 def cut_text(text: str, limit: int) -> str:

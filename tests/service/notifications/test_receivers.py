@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from predrain.service.backup.secret_blanking import blank_secrets
 from predrain.service.config.channels import make_message_routes, open_channels
+from predrain.service.config.receiver_tables import AddressInTheClear
 from predrain.service.config.secret_file import NoSecret
 from predrain.service.config.settings import BadSettings, Settings
 from predrain.service.notifications.alertmanager_alert import AlertmanagerRenderer
@@ -27,6 +28,7 @@ from predrain.service.notifications.cause import AlertCause, CausePart, Severity
 from predrain.service.notifications.channel import NotDelivered
 from predrain.service.notifications.message_texts import PageLinks
 from predrain.service.notifications.notification_log import Message
+from predrain.service.notifications.notifier import Notifier
 from predrain.service.notifications.opsgenie_alert import OpsgenieRenderer
 from predrain.service.notifications.pagerduty_event import PagerDutyRenderer
 from predrain.service.notifications.receiver_channel import MessagePlace, MessageRenderer, ReceiverChannel
@@ -34,8 +36,9 @@ from predrain.service.notifications.slack_message import SlackRenderer
 from predrain.service.notifications.teams_card import TeamsRenderer
 from predrain.service.notifications.trial_message import send_test_message
 from tests.service.notifications import receiver_rules
-from tests.service.notifications.scenes import NOW
+from tests.service.notifications.scenes import NOW, Fleet
 from tests.service.notifications.test_channels import a_message, clock
+from tests.service.notifications.test_notifier import Kept, live
 from tests.service.notifications.test_notifying_service import settings_of
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -51,6 +54,9 @@ class Receiver:
     status: int = 202
     headers: dict[str, str] = field(default_factory=dict)
     answer: bytes = b""
+    hangs: bool = False
+    goes_on: Event = field(default_factory=Event)
+    """Ends an answer that hangs."""
     got: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
@@ -79,6 +85,9 @@ def serving(receiver: Receiver) -> Iterator[int]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
+            if receiver.hangs:
+                receiver.goes_on.wait(60)
+                return
             self.send_response(receiver.take(self.path, dict(self.headers), raw))
             for name, value in receiver.headers.items():
                 self.send_header(name, value)
@@ -338,6 +347,50 @@ def test_the_pause_that_a_busy_receiver_asks_for_is_known(
     assert refused.value.retry_after == pause
 
 
+FAULTS = {
+    "slack": (429, {"Retry-After": "240"}),
+    "teams": (500, {}),
+    "pagerduty": (403, {}),
+    "opsgenie": (None, {}),  # it takes the request and never answers
+    "alertmanager": (202, {}),
+}
+
+
+def test_receivers_that_are_busy_away_slow_or_refuse_hold_nobody_up_and_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("predrain.service.notifications.http_sender.DEADLINE_SECONDS", 0.3)
+    notes, fleet = Kept(), Fleet()
+    fleet.sicken(3)
+    with ExitStack() as closing:
+        receivers, channels = {}, []
+        for kind, (status, headers) in FAULTS.items():
+            receivers[kind] = one = Receiver(kind, status or 202, dict(headers), hangs=status is None)
+            closing.callback(one.goes_on.set)
+            folder = tmp_path / kind
+            folder.mkdir()
+            port = closing.enter_context(serving(one))
+            channels.append(open_receiver(settings_of(folder, receiver_settings(folder, kind, port))))
+        notifier = Notifier(notes, channels)
+        live(notifier, fleet, timedelta(minutes=3))
+        assert [body[0]["labels"]["cause"] for _, _, body in receivers["alertmanager"].got][:1] == [
+            "disks:host:stor-00"
+        ]
+        assert notifier.troubles.keys() == {f"{kind}.ops" for kind in FAULTS} - {"alertmanager.ops"}
+        assert "answered 403" in notifier.troubles["pagerduty.ops"]
+        assert "longer than 0.3 s" in notifier.troubles["opsgenie.ops"]
+        assert len(receivers["slack"].got) == 1, "the pause that it asked for is not over"
+        for kind in ("slack", "teams", "opsgenie"):
+            receivers[kind].status, receivers[kind].hangs = 202, False
+        before = {kind: len(one.got) for kind, one in receivers.items()}
+        live(notifier, fleet, timedelta(minutes=15))
+    assert notifier.troubles.keys() == {"pagerduty.ops"}
+    for kind in ("slack", "teams", "opsgenie"):
+        later = json.dumps([body for _, _, body in receivers[kind].got[before[kind] :]])
+        assert "Pending sectors rose" in later, kind
+        assert receivers[kind].broken == []
+
+
 # the test message
 
 
@@ -408,6 +461,12 @@ def test_a_file_without_an_address_is_told_with_its_key_and_not_its_content(
     with pytest.raises(NoSecret, match=r"url_file of \[slack\.ops\]") as refused:
         list(open_channels(settings, clock))
     assert not content or content not in str(refused.value)
+
+
+def test_no_secret_goes_out_without_tls_but_in_one_s_own_network(tmp_path: Path) -> None:
+    text = receiver_settings(tmp_path, "pagerduty", 1).replace("allow_private_address = true", "")
+    with pytest.raises(AddressInTheClear, match=r"\[pagerduty\.ops\] is http"):
+        list(open_channels(settings_of(tmp_path, text), clock))
 
 
 def test_variables_set_up_a_receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
