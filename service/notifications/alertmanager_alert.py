@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
 
 from predrain.service.notifications.cause import Severity
 from predrain.service.notifications.message_texts import format_message_text
@@ -25,8 +24,8 @@ SEVERITIES = {Severity.URGENT: "critical", Severity.NOTICE: "warning"}
 class AlertmanagerRenderer:
     """Renders one alert a cause. A silenced cause is not repeated, so Alertmanager drops it after a while."""
 
-    takes_acknowledgements: ClassVar[bool] = False
-    repeat_after: ClassVar[timedelta] = timedelta(minutes=1)
+    takes_acknowledgements: bool = False
+    repeat_after: timedelta | None = timedelta(minutes=1)
 
     def render(self, message: Message, place: MessagePlace) -> tuple[ReceiverRequest, ...]:
         """Return one request."""

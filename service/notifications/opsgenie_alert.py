@@ -7,7 +7,7 @@ entity 512, source 100, 20 tags of 50 characters, note 25,000).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from datetime import timedelta
 from urllib.parse import quote
 
 from predrain.service.notifications.alert_identity import list_ended_severities, name_alert
@@ -27,8 +27,8 @@ class OpsgenieRenderer:
     """Renders requests. `team`: the team that the alert is for; empty: the one of the integration."""
 
     team: str = ""
-    takes_acknowledgements: ClassVar[bool] = True
-    repeat_after: ClassVar[None] = None
+    takes_acknowledgements: bool = True
+    repeat_after: timedelta | None = None
 
     def render(self, message: Message, place: MessagePlace) -> tuple[ReceiverRequest, ...]:
         """Return the request of the cause's alert, and those that close its alerts of other severities."""

@@ -7,7 +7,7 @@ Fields and limits: https://developer.pagerduty.com/docs/send-alert-event (summar
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from datetime import timedelta
 
 from predrain.service.notifications.alert_identity import list_ended_severities, name_alert
 from predrain.service.notifications.cause import Severity
@@ -24,8 +24,8 @@ class PagerDutyRenderer:
     """Renders events. `key`: the integration key of the service at PagerDuty."""
 
     key: str = field(repr=False)
-    takes_acknowledgements: ClassVar[bool] = True
-    repeat_after: ClassVar[None] = None
+    takes_acknowledgements: bool = True
+    repeat_after: timedelta | None = None
 
     def render(self, message: Message, place: MessagePlace) -> tuple[ReceiverRequest, ...]:
         """Return the event of the cause's alert, and those that end its alerts of other severities."""

@@ -8,7 +8,7 @@ https://docs.slack.dev/reference/block-kit/blocks/section-block (3,000 character
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from datetime import timedelta
 
 from predrain.service.notifications.message_texts import cut_text, format_message_subject, list_point_lines
 from predrain.service.notifications.notification_log import Message
@@ -28,8 +28,8 @@ class SlackRenderer:
     are Slack's markup; they are no buttons, for which Slack wants an app that answers.
     """
 
-    takes_acknowledgements: ClassVar[bool] = False
-    repeat_after: ClassVar[None] = None
+    takes_acknowledgements: bool = False
+    repeat_after: timedelta | None = None
 
     def render(self, message: Message, place: MessagePlace) -> tuple[ReceiverRequest, ...]:
         """Return one request. Its number of blocks is bounded by the number of points that a message lists."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import ClassVar
+from datetime import timedelta
 
 from predrain.service.notifications.cause import Severity
 from predrain.service.notifications.message_texts import cut_text, format_message_subject, list_point_lines
@@ -25,8 +25,8 @@ TITLE_CHARACTERS, LINE_CHARACTERS, TODO_CHARACTERS = 300, 600, 2000
 class TeamsRenderer:
     """Renders one card. Sentences are text runs, in which Markdown means nothing."""
 
-    takes_acknowledgements: ClassVar[bool] = False
-    repeat_after: ClassVar[None] = None
+    takes_acknowledgements: bool = False
+    repeat_after: timedelta | None = None
 
     def render(self, message: Message, place: MessagePlace) -> tuple[ReceiverRequest, ...]:
         """Return one request. Points that would make the card too large are left out and counted."""
