@@ -38,6 +38,7 @@ from predrain.service.app.retention import DroppedCounts, ThinnedDays, drop_expi
 from predrain.service.app.roles import EVERYTHING, ServiceRoles
 from predrain.service.app.scheduler import Scheduler
 from predrain.service.clusters.other_clusters import OtherClusters, OverviewSource
+from predrain.service.config.channels import make_message_routes
 from predrain.service.config.settings import Settings
 from predrain.service.drains.drain_requests import NoCluster
 from predrain.service.drains.halt import HaltPlace, halt_with, places_of, write_again
@@ -55,7 +56,7 @@ from predrain.service.notifications.cause import AlertSnapshot
 from predrain.service.notifications.channel import Deliveries, NotificationChannel
 from predrain.service.notifications.daily_digest import DailyDigest
 from predrain.service.notifications.notification_memory import NoteStore
-from predrain.service.notifications.notifier import Notifier
+from predrain.service.notifications.notifier import ChannelState, Notifier
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.kept_announcements import read_announced
 from predrain.service.streams.latency_ingest import LatencyIngest, LatencyIngestResult
@@ -160,7 +161,8 @@ class Application:
             ports.log, ports.store, self.fleet, self.announcements, elsewhere, self.changes
         )
         digest = ports.digest(ports.store) if ports.digest is not None else None
-        self._teller, self._began = Notifier(ports.store, ports.channels, digest), ports.clock.now()
+        routes = make_message_routes(settings)
+        self._teller, self._began = Notifier(ports.store, ports.channels, digest, routes), ports.clock.now()
         self._halted = self.find_halt_reason()
         self._seen: tuple[int, dict[str, Any]] | None = None
         """The number of the change for which the snapshot was built last, and the values derived from that
@@ -404,6 +406,15 @@ class Application:
     def deliveries(self) -> Mapping[str, Deliveries]:
         """The deliveries of each channel, counted by this process."""
         return self._teller.deliveries
+
+    @property
+    def channel_states(self) -> tuple[ChannelState, ...]:
+        """The channels of this process, each with its route, deliveries and trouble."""
+        return self._teller.states
+
+    def send_test_message(self, channel: str, caller: str) -> None:
+        """Send a test message by a channel. Raises KeyError if there is none, NotDelivered, PartlyDelivered."""
+        self._teller.send_test(channel, self.clock.now(), f"{caller} asked for a test")
 
     @property
     def has_channels(self) -> bool:

@@ -49,7 +49,8 @@ def _list_sensitive_values(table: BaseModel) -> Iterator[str]:
     """
     for name in type(table).model_fields:
         value = getattr(table, name)
-        for one in value if isinstance(value, tuple) else (value,):
+        ones = value.values() if isinstance(value, dict) else value
+        for one in ones if isinstance(value, tuple | dict) else (value,):
             if isinstance(one, SecretStr):
                 yield one.get_secret_value()
             elif isinstance(one, str) and "://" in one:

@@ -46,6 +46,7 @@ topics = App(name="topics", help="The log's topics in Kafka.")
 store = App(name="store", help="Where history is kept: bring it up, look at it, take it out for training.")
 models = App(name="models", help="Bundles: list, put on trial, promote, go back, compare.")
 silence = App(name="silence", help="Causes of which no message is sent for a while.")
+receiver = App(name="receiver", help="The channels of messages: list them, send a test message.")
 disk = App(name="disk", help="Name the host of a disk that several hosts name.")
 policy = App(name="policy", help="The effect that other settings of the policy would have had here.")
 for group in (
@@ -62,6 +63,7 @@ for group in (
     store,
     models,
     silence,
+    receiver,
     disk,
     policy,
 ):
@@ -129,8 +131,11 @@ deadletter.command("predrain.service.cli.dead_letter_commands:replay_dead_letter
 topics.command("predrain.service.cli.topics_commands:create_topics_command", name="create")
 topics.command("predrain.service.cli.topics_commands:list_topics_command", name="list")
 silence.command("predrain.service.cli.silence_commands:add_silence_command", name="add")
+silence.command("predrain.service.cli.silence_commands:preview_silence_command", name="preview")
 silence.command("predrain.service.cli.silence_commands:list_silences_command", name="list")
 silence.command("predrain.service.cli.silence_commands:lift_silence_command", name="expire")
+receiver.command("predrain.service.cli.receiver_commands:list_receivers_command", name="list")
+receiver.command("predrain.service.cli.receiver_commands:send_test_command", name="test")
 disk.command("predrain.service.cli.disk_commands:assign_disk_host_command", name="host")
 for name, function in (
     ("migrate", "migrate_store_command"),
@@ -156,6 +161,7 @@ GROUPS = (
     store,
     models,
     silence,
+    receiver,
     disk,
 )
 

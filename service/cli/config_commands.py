@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from predrain.service.cli.shared_options import AsJson, make_console, print_json
-from predrain.service.config.settings import list_setting_keys, load_settings
+from predrain.service.config.settings import Settings, list_setting_keys, load_settings
 
 
 def check_settings_command(*, config: Path | None = None) -> int:
@@ -28,15 +28,9 @@ def show_settings_command(*, config: Path | None = None, as_json: AsJson = False
     """
     settings = load_settings(config)
     rows = [
-        {
-            "key": f"{table}.{key}",
-            "value": settings.collector.get(key, default)
-            if table == "collector"
-            else getattr(getattr(settings, table), key),
-            "default": default,
-            "means": told,
-        }
+        {"key": f"{written}.{key}", "value": value, "default": default, "means": told}
         for table, key, default, told in list_setting_keys()
+        for written, value in _list_values(settings, table, key, default)
     ]
     if as_json:
         print_json(
@@ -56,6 +50,19 @@ def show_settings_command(*, config: Path | None = None, as_json: AsJson = False
         table.add_row(str(row["key"]), Text(str(row["value"]), "bold" if changed else ""), str(row["means"]))
     make_console().print(table)
     return 0
+
+
+def _list_values(settings: Settings, table: str, key: str, default: object) -> list[tuple[str, object]]:
+    """Return the value of a key in each table that has it, with the table's name; the default where no person named a
+    table.
+    """
+    kind, _, named = table.partition(".")
+    found = getattr(settings, kind)
+    if named and found:
+        return [(f"{kind}.{name}", getattr(one, key)) for name, one in found.items()]
+    if named:
+        return [(table, default)]
+    return [(table, found.get(key, default) if kind == "collector" else getattr(found, key))]
 
 
 def _to_json_value(value: object) -> object:

@@ -1,14 +1,19 @@
-"""`predrain causes` and `predrain silence add|list|expire`: what needs a person, and what nobody wants to hear of."""
+"""`predrain causes` and `predrain silence add|preview|list|expire`: what needs a person, and what nobody wants to hear
+of.
+"""
 
 from __future__ import annotations
 
 import urllib.parse
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from predrain.data.messages import format_count
 from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, escape_to_one_line, print_json
 from predrain.service.terminal.service_connection import Json
+
+SHOWN_MATCHERS = ("cause", "host", "model", "name", "rack", "severity")
 
 
 def list_causes_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
@@ -31,16 +36,28 @@ def list_causes_command(*, where: ServiceAddress = HERE, as_json: AsJson = False
     return 0
 
 
+CausePattern = Annotated[
+    str, Parameter(help="Pattern of causes, as `predrain causes` names them: 'silent:*'.")
+]
+HostPattern = Annotated[str, Parameter(help="Pattern of host names.")]
+ModelPattern = Annotated[str, Parameter(help="Pattern of drive models.")]
+PointPattern = Annotated[str, Parameter(help="Pattern of points: 'disk:ST4000DM000_Z305ABCD'.")]
+RackPattern = Annotated[str, Parameter(help="Pattern of racks.")]
+OneSeverity = Annotated[
+    Literal["notice", "urgent"] | None, Parameter(help="Severity of the points; both when it is not given.")
+]
+
+
 def add_silence_command(
     *,
     hours: Annotated[float, Parameter(help="How long it stands; 30 days, 720, at most.")],
     reason: Annotated[str, Parameter(help="The reason, for other persons.")],
-    cause: Annotated[
-        str, Parameter(help="Pattern of causes, as `predrain causes` names them: 'silent:*'.")
-    ] = "",
-    host: Annotated[str, Parameter(help="Pattern of host names.")] = "",
-    model: Annotated[str, Parameter(help="Pattern of drive models.")] = "",
-    name: Annotated[str, Parameter(help="Pattern of points: 'disk:ST4000DM000_Z305ABCD'.")] = "",
+    cause: CausePattern = "",
+    host: HostPattern = "",
+    model: ModelPattern = "",
+    name: PointPattern = "",
+    rack: RackPattern = "",
+    severity: OneSeverity = None,
     where: ServiceAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
@@ -48,9 +65,49 @@ def add_silence_command(
 
     Example: predrain silence add --host stor-07 --hours 8 --reason "firmware update"
     """
-    body = {"hours": hours, "reason": reason, "cause": cause, "host": host, "model": model, "name": name}
+    body = {
+        "hours": hours, "reason": reason, "cause": cause, "host": host, "model": model, "name": name, "rack": rack,
+        "severity": severity,
+    }  # fmt: skip
     made = where.client().post("silences", body).body
     print_json(made) if as_json else print(_describe_silence(made))
+    return 0
+
+
+def preview_silence_command(
+    *,
+    cause: CausePattern = "",
+    host: HostPattern = "",
+    model: ModelPattern = "",
+    name: PointPattern = "",
+    rack: RackPattern = "",
+    severity: OneSeverity = None,
+    where: ServiceAddress = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """Show what a silence would cover now: the points of present causes, and the disks. Nothing is silenced.
+
+    Example: predrain silence preview --rack "a*" --severity notice
+    """
+    asked = {
+        "cause": cause,
+        "host": host,
+        "model": model,
+        "name": name,
+        "rack": rack,
+        "severity": severity or "",
+    }
+    query = urllib.parse.urlencode({key: value for key, value in asked.items() if value})
+    found = where.client().get(f"silences/preview?{query}")
+    if as_json:
+        print_json(found)
+        return 0
+    print(f"{format_count(found['total_points'], 'point')} of present causes:")
+    for point in found["points"]:
+        print(escape_to_one_line(f"  - {point['severity']}: {point['sentence']}    ({point['cause']})"))
+    print(f"{format_count(found['total_disks'], 'disk')} about which no message would be sent:")
+    for disk in found["disks"]:
+        print(escape_to_one_line(f"  - {disk}"))
     return 0
 
 
@@ -81,6 +138,6 @@ def lift_silence_command(id: str, /, *, where: ServiceAddress = HERE) -> int:  #
 
 
 def _describe_silence(one: Json) -> str:
-    what = ", ".join(f"{key} {one[key]}" for key in ("cause", "host", "model", "name") if one[key])
+    what = ", ".join(f"{key} {one[key]}" for key in SHOWN_MATCHERS if one[key])
     until = one["until"][:16].replace("T", " ")
     return escape_to_one_line(f"{one['id']}: {what} until {until}Z, by {one['by']}: {one['reason']}")

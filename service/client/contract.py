@@ -316,6 +316,14 @@ class LineBody(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class MessageReceiverTestBody(Struct, frozen=True, kw_only=True):
+    """The result of a test message. `problem`: the reason if the receiver did not take it."""
+
+    name: str
+    delivered: bool
+    problem: str | None
+
+
 class ModelCountsBody(Struct, frozen=True, kw_only=True):
     """The disks of one drive model. `turned_bad`: those that turned bad within the window of mass suspicion."""
 
@@ -568,6 +576,8 @@ class SilenceBody(Struct, frozen=True, kw_only=True):
     host: str
     model: str
     name: str
+    rack: str
+    severity: str | None
 
 
 class SilencePage(Struct, frozen=True, kw_only=True):
@@ -578,7 +588,7 @@ class SilencePage(Struct, frozen=True, kw_only=True):
 
 
 class SilenceRequest(Struct, frozen=True, kw_only=True):
-    """At least one of `cause`, `host`, `model` and `name`."""
+    """At least one of `cause`, `host`, `model`, `name` and `rack`."""
 
     hours: Annotated[
         float,
@@ -611,6 +621,35 @@ class SilenceRequest(Struct, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = ""
+    rack: (
+        Annotated[str, Meta(description="Pattern of racks.", max_length=256)]
+        | UnsetType
+    ) = ""
+    severity: (
+        Annotated[
+            str,
+            Meta(
+                description="Severity of the points; null: both. A notice that becomes urgent is reported."
+            ),
+        ]
+        | None
+        | UnsetType
+    ) = UNSET
+
+
+class SilencedPointBody(Struct, frozen=True, kw_only=True):
+    """A point that a silence would cover now, with the key and the title of its cause."""
+
+    cause: str
+    title: str
+    name: str
+    sentence: str
+    severity: Annotated[
+        str,
+        Meta(
+            description="The urgency of a cause: a notice can wait for working hours."
+        ),
+    ]
 
 
 class StepBody(Struct, frozen=True, kw_only=True):
@@ -991,6 +1030,30 @@ class LifeChangeBody(Struct, frozen=True, kw_only=True):
     successor: str | None
 
 
+class MessageReceiverBody(Struct, frozen=True, kw_only=True):
+    """A channel, its route, and its deliveries since the start of this process. No address and no key is in it."""
+
+    name: str
+    min_severity: Annotated[
+        str,
+        Meta(
+            description="The urgency of a cause: a notice can wait for working hours."
+        ),
+    ]
+    only_hosts: list[str]
+    only_racks: list[str]
+    sent: int
+    failed: int
+    last_sent_at: datetime | None
+    problem: str | None
+
+
+class MessageReceiverList(Struct, frozen=True, kw_only=True):
+    """The channels that the settings name, in their order."""
+
+    items: list[MessageReceiverBody]
+
+
 class OsdDeviceBody(Struct, frozen=True, kw_only=True):
     """An OSD that lies on the disk, and what it keeps there."""
 
@@ -1182,6 +1245,19 @@ class ResidenceBody(Struct, frozen=True, kw_only=True):
     hosts: list[str]
     by: str | None
     since: datetime | None
+
+
+class SilencePreviewBody(Struct, frozen=True, kw_only=True):
+    """
+    The points of present causes that a silence would cover now, and the disks about which no message would be sent.
+
+    `points` and `disks` hold the first 1000; the totals count all.
+    """
+
+    points: list[SilencedPointBody]
+    total_points: int
+    disks: list[str]
+    total_disks: int
 
 
 class SlotDiskBody(Struct, frozen=True, kw_only=True):

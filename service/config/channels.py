@@ -1,36 +1,69 @@
-"""The notification channels of the settings: every field of `Settings` that holds a `ChannelTable` is one."""
+"""The notification channels of the settings: every field of `Settings` that holds a `ChannelTable`, or receivers by
+name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from predrain.service.config.settings import Settings
-from predrain.service.notifications.channel_table import ChannelTable
+from predrain.service.config.receiver_tables import ReceiverTable
+from predrain.service.config.settings import Settings, find_table_model
+from predrain.service.notifications.channel_table import ChannelTable, RouteTable
 
 if TYPE_CHECKING:
     from predrain.service.notifications.channel import CheckableChannel
+    from predrain.service.notifications.message_route import MessageRoute
 
 
 def list_channel_names() -> tuple[str, ...]:
-    """Return the tables of the settings that open a channel, in the order of the settings."""
-    return tuple(
-        name
-        for name, field in Settings.model_fields.items()
-        if isinstance(field.annotation, type) and issubclass(field.annotation, ChannelTable)
-    )
+    """Return the tables of the settings that open channels, in the order of the settings."""
+    found = ((name, find_table_model(name)) for name in Settings.model_fields)
+    return tuple(name for name, model in found if model is not None and issubclass(model, RouteTable))
 
 
-def open_channel(settings: Settings, name: str, now: Callable[[], datetime]) -> CheckableChannel | None:
-    """Open the channel of one table; None if the table is not set. Raises NoSecret, NoAuthority."""
-    table: ChannelTable = getattr(settings, name)
-    return table.open_channel(settings.service.cluster_name, settings.service.external_url, now)
+def open_channels(
+    settings: Settings, now: Callable[[], datetime], tables: tuple[str, ...] | None = None
+) -> Iterator[CheckableChannel]:
+    """Open every channel that is set for this cluster. tables: only these tables of the settings.
+
+    Raises NoSecret, NoAuthority.
+    """
+    cluster, address = settings.service.cluster_name, settings.service.external_url
+    for kind in list_channel_names() if tables is None else tables:
+        for name, table in _list_route_tables(settings, kind).items():
+            if not _is_for_cluster(table, cluster):
+                continue
+            if isinstance(table, ReceiverTable):
+                yield table.open_receiver(name, cluster, address, now)
+            elif isinstance(table, ChannelTable):
+                channel = table.open_channel(cluster, address, now)
+                if channel is not None:
+                    yield channel
 
 
-def open_channels(settings: Settings, now: Callable[[], datetime]) -> Iterator[CheckableChannel]:
-    """Open every channel that is set. Raises NoSecret, NoAuthority."""
-    for name in list_channel_names():
-        channel = open_channel(settings, name, now)
-        if channel is not None:
-            yield channel
+def make_message_routes(settings: Settings) -> Mapping[str, MessageRoute]:
+    """Return the route of each channel by the channel's name."""
+    from predrain.service.notifications.cause import Severity
+    from predrain.service.notifications.message_route import MessageRoute
+
+    return {
+        name: MessageRoute(Severity(table.min_severity), table.only_hosts, table.only_racks)
+        for kind in list_channel_names()
+        for name, table in _list_route_tables(settings, kind).items()
+    }
+
+
+def _list_route_tables(settings: Settings, kind: str) -> dict[str, RouteTable]:
+    """Return the tables of one kind by the names of their channels: `mail`, `slack.storage`."""
+    found: RouteTable | Mapping[str, RouteTable] = getattr(settings, kind)
+    if isinstance(found, RouteTable):
+        return {kind: found}
+    return {f"{kind}.{name}": table for name, table in found.items()}
+
+
+def _is_for_cluster(table: RouteTable, cluster: str) -> bool:
+    from predrain.service.notifications.message_route import is_name_matched
+
+    return is_name_matched(cluster, table.only_clusters)

@@ -42,7 +42,8 @@ PREFIX = "PREDRAIN_"
 NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"})
 """Variables of tests and benchmarks, which are no settings."""
 TABLES = (
-    "collector", "kafka", "service", "forecast", "retention", "ceph", "store", "mail", "webhook", "access", "oidc",
+    "collector", "kafka", "service", "forecast", "retention", "ceph", "store", "mail", "webhook", "slack",
+    "teams", "pagerduty", "opsgenie", "alertmanager", "access", "oidc",
     "policy",
 )  # fmt: skip
 """All tables of a settings file, since a collector may read the service's file."""

@@ -134,10 +134,6 @@ class WebhookTable(ChannelTable):
         default=None,
         description="PEM file of who signed the receiver's certificate; the system's when not set.",
     )
-    min_severity: MinSeverity = Field(
-        default="notice",
-        description="`urgent`: what somebody should look at now; `notice`: also what can wait.",
-    )
 
     @model_validator(mode="after")
     def _whole(self) -> WebhookTable:

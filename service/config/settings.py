@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import (
     AfterValidator,
@@ -37,6 +37,14 @@ from predrain.service.config.collector_table import NOT_SETTINGS, PREFIX, explai
 from predrain.service.config.kafka_table import KafkaTable
 from predrain.service.config.notification_tables import MailTable, WebhookTable
 from predrain.service.config.policy_table import PolicyTable
+from predrain.service.config.receiver_tables import (
+    AlertmanagerTable,
+    NamedReceivers,
+    OpsgenieTable,
+    PagerDutyTable,
+    SlackTable,
+    TeamsTable,
+)
 from predrain.service.config.renamed_settings import describe_unknown_key, suggest_nearest_key
 from predrain.service.config.state_directory import default_state
 
@@ -65,6 +73,10 @@ class BadSettings(Refusal):
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+NAME = "NAME"
+"""The name of a table that a person names, where no name is known."""
 
 
 class ServiceTable(_Table):
@@ -274,6 +286,11 @@ class Settings(BaseSettings):
     collector: Annotated[dict[str, Any], AfterValidator(_as_collectors_read_it)] = Field(default_factory=dict)
     mail: MailTable = MailTable()
     webhook: WebhookTable = WebhookTable()
+    slack: NamedReceivers[SlackTable] = Field(default_factory=dict)
+    teams: NamedReceivers[TeamsTable] = Field(default_factory=dict)
+    pagerduty: NamedReceivers[PagerDutyTable] = Field(default_factory=dict)
+    opsgenie: NamedReceivers[OpsgenieTable] = Field(default_factory=dict)
+    alertmanager: NamedReceivers[AlertmanagerTable] = Field(default_factory=dict)
     access: AccessTable = AccessTable()
     oidc: OidcTable = OidcTable()
     clusters: ClustersTable = ClustersTable()
@@ -337,14 +354,30 @@ def read_policy(file: Path) -> Policy:
         raise BadSettings(_describe_validation_error(error, file, known, within=("policy",))) from error
 
 
+def find_table_model(table: str) -> type[BaseModel] | None:
+    """Return the model of one table of the settings, or of each table below it if a person names them; None for
+    `[collector]`, whose settings msgspec reads.
+    """
+    annotation = Settings.model_fields[table].annotation
+    model = get_args(annotation)[-1] if get_args(annotation) else annotation
+    return model if isinstance(model, type) and issubclass(model, BaseModel) else None
+
+
+def is_table_named(table: str) -> bool:
+    """Return whether a person names the tables of this kind, as `[slack.NAME]`."""
+    model = find_table_model(table)
+    return model is not None and model is not Settings.model_fields[table].annotation
+
+
 def list_setting_keys() -> Iterator[tuple[str, str, Any, str]]:
     """Yield (table, key, default, description) of every setting, in order."""
-    for table, model in Settings.model_fields.items():
-        if not (isinstance(model.annotation, type) and issubclass(model.annotation, BaseModel)):
-            continue  # msgspec reads the collector's settings
-        for name, field in model.annotation.model_fields.items():
+    for table in Settings.model_fields:
+        if (model := find_table_model(table)) is None:
+            continue
+        written = f"{table}.{NAME}" if is_table_named(table) else table
+        for name, field in model.model_fields.items():
             default = None if field.is_required() or field.default_factory else field.default
-            yield table, name, default, field.description or ""
+            yield written, name, default, field.description or ""
     for name, default, told in collector.list_collector_keys():
         yield "collector", name, default, told
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from predrain.data.clock import Clock
 from predrain.data.log.log_port import LogFull, Topic
 from predrain.data.refusal import Refusal
-from predrain.service.config.channels import open_channel, open_channels
+from predrain.service.config.channels import open_channels
 from predrain.service.config.settings import Settings
 from predrain.service.doctor import finding
 from predrain.service.doctor.finding import Finding
@@ -103,13 +103,16 @@ def check_postgresql(settings: Settings, clock: Clock) -> Iterator[Finding]:
 
 
 def look_at_channel(name: str) -> Look:
-    """Return a check whether the receiver of a notification channel can be reached and accepts us. It sends nothing."""
+    """Return a check whether the receivers of one table can be reached and accept us. It sends nothing."""
 
     def look(settings: Settings, clock: Clock) -> Iterator[Finding]:
-        channel = open_channel(settings, name, clock.now)
-        if channel is not None:
-            channel.run_preflight_check()
-            yield Finding(name, "ok", f"{channel.reached}; nothing was sent (--send does)")
+        for channel in open_channels(settings, clock.now, (name,)):
+            try:
+                channel.run_preflight_check()
+            except Refusal as error:
+                yield Finding(channel.name, "wrong", str(error))
+            else:
+                yield Finding(channel.name, "ok", f"{channel.reached}; nothing was sent (--send does)")
 
     return look
 
@@ -123,17 +126,11 @@ def check_oidc_provider(settings: Settings, _clock: Clock) -> Iterator[Finding]:
 
 def test_message(settings: Settings, clock: Clock) -> Iterator[Finding]:
     """Send one message by each configured channel."""
-    from predrain.service.notifications.cause import AlertCause, CausePart
-    from predrain.service.notifications.notification_log import Message
+    from predrain.service.notifications.trial_message import send_test_message
 
-    now = clock.now()
-    ways = list(open_channels(settings, clock.now))
-    point = CausePart("test", "predrain doctor --send was run; nothing is wrong.")
-    cause = AlertCause("test", "A test of predrain's messages", (point,), "Nothing is to be done.", "/")
-    message = Message(f"test-{now:%Y%m%dT%H%M%S}", now, cause, frozenset({point.name}))
-    for way in ways:
+    for way in list(open_channels(settings, clock.now)):
         try:
-            way.deliver(message)
+            send_test_message(way, clock.now(), "predrain doctor --send was run")
             yield Finding(f"{way.name}, sent", "ok", "a test message was taken")
         except Refusal as error:
             yield Finding(f"{way.name}, sent", "wrong", str(error))

@@ -1,12 +1,17 @@
 """Notifications: one message for each cause, by mail, webhook or another channel.
 
 `find_alert_causes` finds the causes in a snapshot of the present. `NotificationLog` selects what is new on a
-channel, under silences. A channel (`mail`, `webhook`) delivers. All but the channels is pure.
+channel, by its route and under silences. A channel (`mail`, `webhook`, a receiver such as Slack) delivers. All but
+the channels is pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from predrain.data.ids import HostName
 
 if TYPE_CHECKING:
     from predrain.service.notifications.cause import AlertCause, AlertSnapshot
@@ -26,4 +31,14 @@ def find_alert_causes(scene: AlertSnapshot) -> tuple[AlertCause, ...]:
         *find_operational_causes(scene),
         *find_models_sick_in_other_clusters(scene),
     ]
-    return tuple(sorted(found, key=lambda cause: (cause.severity.value == "notice", cause.key)))
+    racks = scene.sight.racks_of_hosts()
+    placed = [_with_racks(cause, racks) for cause in found]
+    return tuple(sorted(placed, key=lambda cause: (cause.severity.value == "notice", cause.key)))
+
+
+def _with_racks(cause: AlertCause, racks: Mapping[HostName, str]) -> AlertCause:
+    """Return the cause with the rack of each point's host, for routes and silences."""
+    points = tuple(
+        replace(point, rack=racks.get(HostName(point.host or cause.host or ""))) for point in cause.points
+    )
+    return replace(cause, points=points)

@@ -66,6 +66,8 @@ class CausePart:
     """The host of the point, since a cause may affect many hosts."""
     model: str | None = None
     """The model of the drive."""
+    rack: str | None = None
+    """The rack of the host, where the cluster knows one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from predrain.data.refusal import Refusal
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:  # the settings import channels, and start without the modules
 
 class NotDelivered(Refusal):
     """A message could not be delivered now; it is tried again. The sentence says what to check."""
+
+    def __init__(self, sentence: str, retry_after: timedelta | None = None) -> None:
+        """retry_after: the pause that the receiver asked for; None: it asked for none."""
+        super().__init__(sentence)
+        self.retry_after = retry_after
 
 
 class PartlyDelivered(Refusal):
@@ -63,3 +68,25 @@ class CheckableChannel(NotificationChannel, Protocol):
     def run_preflight_check(self) -> None:
         """Do all that precedes a message, without sending one. Raises NotDelivered."""
         ...
+
+
+@runtime_checkable
+class AlertKeepingChannel(Protocol):
+    """A channel whose receiver keeps an open alert for each cause, until it hears that the cause is over."""
+
+    @property
+    def takes_acknowledgements(self) -> bool:
+        """True if the receiver wants to hear that a person has silenced a cause."""
+        ...
+
+    @property
+    def repeat_after(self) -> timedelta | None:
+        """The time after which the receiver must hear again of a cause that stands; None: it remembers."""
+        ...
+
+
+def keeps_alerts(channel: object) -> bool:
+    """Return whether the receiver of a channel keeps an alert open until it hears of the end."""
+    return isinstance(channel, AlertKeepingChannel) and (
+        channel.takes_acknowledgements or channel.repeat_after is not None
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from predrain.service.notifications.cause import AlertCause, Severity
+from predrain.service.notifications.message_texts import format_halt_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,8 @@ class Digest:
         ]
         if not lines:
             return ""
-        link = ["", f"{address.rstrip('/')}/alerts"] if address else []
-        return "\n".join([f"Since {_format_utc_time(self.since)}.", *lines, *link]) + "\n"
+        links = ["", f"{address.rstrip('/')}/alerts", format_halt_link(address)] if address else []
+        return "\n".join([f"Since {_format_utc_time(self.since)}.", *lines, *links]) + "\n"
 
     def _those(self, wanted: Callable[[DigestEntry], bool]) -> tuple[DigestEntry, ...]:
         found = filter(wanted, self.entries.values())

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from predrain.service.notifications.cause import AlertCause, CausePart, Severity
+from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.silences import Silence
 
 GATHER = timedelta(minutes=1)
@@ -43,12 +44,18 @@ class NotifiedPoint:
     as_severe: Severity | None = None
     """The severity with which the point was notified."""
     gone: datetime | None = None
+    host: str | None = None
+    """The host of the whole cause in which the point was notified; `model` and `path` likewise."""
+    model: str | None = None
+    path: str = "/alerts"
+    acknowledged: bool = False
+    """True if the receiver has heard that a person silenced the point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """The content of one delivery. `cause` is present, or, if `over`, was present; its points are then those that
-    are gone.
+    are gone, each with the severity with which it was notified.
     """
 
     id: str
@@ -58,6 +65,8 @@ class Message:
     news: frozenset[str]
     """Names of the points that were not notified before."""
     over: bool = False
+    acknowledged_by: str | None = None
+    """The person whose silence covers all points of the cause: nothing else is new. None: no person did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +99,56 @@ class NotificationLog:
         )
 
     def list_due_messages(
-        self, causes: Sequence[AlertCause], silences: Iterable[Silence], now: datetime, least: Severity
+        self, causes: Sequence[AlertCause], silences: Iterable[Silence], now: datetime, route: MessageRoute
     ) -> Iterator[Message]:
         """Yield the messages that are due for `causes`, which `with_current_causes` took in.
 
-        A silenced point waits until its silence ends.
+        A silenced point waits until its silence ends. The end of a cause needs no route: the log has the cause.
         """
         standing = [silence for silence in silences if silence.until > now]
         for cause in causes:
             heard = tuple(
                 point
                 for point in cause.points
-                if point.severity.reaches(least) and not any(one.covers(cause, point) for one in standing)
+                if route.takes(cause, point) and not any(one.covers(cause, point) for one in standing)
             )
             if heard and (message := self._news(replace(cause, points=heard), now)):
                 yield message
+        for gone in self._list_notified_causes():
+            if all(_is_over(one, now) for one in gone):
+                cause = _rebuild_cause(gone)
+                yield Message(self._id(cause, cause.names, over=True), now, cause, frozenset(), over=True)
+
+    def list_standing_messages(
+        self, causes: Sequence[AlertCause], silences: Iterable[Silence], now: datetime
+    ) -> Iterator[Message]:
+        """Yield, for each cause that was notified and stands, a message without news.
+
+        If a silence covers all points of a cause, the message has the person as `acknowledged_by`. If it covers
+        some points, the message has the others.
+        """
+        standing = [silence for silence in silences if silence.until > now]
+        found = {point.name: (cause, point) for cause in causes for point in cause.points}
+        for noted in self._list_notified_causes():
+            if all(_is_over(one, now) for one in noted):
+                continue
+            by = {one.name: _find_silence(found.get(one.name), standing) for one in noted}
+            heard = [one for one in noted if by[one.name] is None]
+            cause = _rebuild_cause(heard or noted)
+            person = None if heard else next(one.by for one in by.values() if one is not None)
+            yield Message(self._id(cause, cause.names, over=False), now, cause, frozenset(), False, person)
+
+    def is_acknowledged(self, message: Message) -> bool:
+        """Return whether the receiver knows that all points of `message` are silenced."""
+        return all(self.noted[name].acknowledged for name in message.cause.names)
+
+    def _list_notified_causes(self) -> list[list[NotifiedPoint]]:
+        """Return the points that were notified, in groups by the key of their cause, in order."""
         told: dict[str, list[NotifiedPoint]] = defaultdict(list)
-        for one in self.noted.values():
+        for one in sorted(self.noted.values(), key=lambda one: one.name):
             if one.told is not None:
                 told[one.key].append(one)
-        for key, gone in sorted(told.items()):
-            if not all(_is_over(one, now) for one in gone):
-                continue
-            points = tuple(CausePart(one.name, one.line) for one in sorted(gone, key=lambda one: one.name))
-            cause = AlertCause(key, gone[0].title, points, "", "/alerts")
-            yield Message(self._id(cause, cause.names, over=True), now, cause, frozenset(), over=True)
+        return [told[key] for key in sorted(told)]
 
     def with_delivery(self, message: Message) -> NotificationLog:
         """Return the log after the delivery of `message`."""
@@ -123,9 +157,15 @@ class NotificationLog:
             if message.over:
                 noted.pop(point.name, None)
                 continue
-            one = replace(noted[point.name], key=message.cause.key, title=message.cause.title)
+            cause, one = message.cause, noted[point.name]
+            if message.acknowledged_by is not None:
+                noted[point.name] = replace(one, acknowledged=True)
+                continue
+            one = replace(
+                one, key=cause.key, title=cause.title, host=cause.host, model=cause.model, path=cause.path
+            )
             if point.name in message.news:
-                one = replace(one, told=message.at, as_severe=point.severity)
+                one = replace(one, told=message.at, as_severe=point.severity, acknowledged=False)
             noted[point.name] = one
         return NotificationLog(noted)
 
@@ -153,6 +193,18 @@ class NotificationLog:
         since = min(self.noted[name].since for name in names)
         said = [cause.key, cause.severity.value, str(over), since.isoformat(), *sorted(names)]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]
+
+
+def _rebuild_cause(noted: Sequence[NotifiedPoint]) -> AlertCause:
+    """Build a cause from the points that were notified of it, each with the severity that was notified."""
+    points = tuple(CausePart(one.name, one.line, one.as_severe or Severity.NOTICE) for one in noted)
+    first = noted[0]
+    return AlertCause(first.key, first.title, points, "", first.path, first.host, first.model)
+
+
+def _find_silence(found: tuple[AlertCause, CausePart] | None, silences: Iterable[Silence]) -> Silence | None:
+    """Return the silence that covers a point of a cause; None if none does, or the point is not present."""
+    return next((one for one in silences if one.covers(*found)), None) if found is not None else None
 
 
 def _is_over(one: NotifiedPoint, now: datetime) -> bool:

@@ -1,4 +1,7 @@
-"""`causes`: the causes that need a person now; `silences`: causes that send no notification for a while."""
+"""`causes`: the causes that need a person now; `silences`: causes that send no notification for a while.
+
+A preview of a silence reads only, so it is a GET.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -14,7 +17,7 @@ from predrain.data.outside_text import HALT_WHY, PATTERN
 from predrain.service.notifications import find_alert_causes as standing
 from predrain.service.notifications.cause import AlertCauseKind, Severity
 from predrain.service.notifications.notifier import remove_silence, save_silence, silences_of
-from predrain.service.notifications.silences import Silence
+from predrain.service.notifications.silences import Silence, preview_silence
 from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Actor, Reader
 from predrain.service.rest.dependencies import TheApplication
@@ -24,6 +27,8 @@ from predrain.service.rest.problem_answers import HttpProblem, declare_problem_r
 from predrain.service.rest.shared_bodies import ResponseBody, clean_field
 
 router = APIRouter(tags=["causes"])
+PREVIEWED = 1000
+"""The most points, and the most disks, that a preview lists."""
 
 
 class CausePointBody(ResponseBody):
@@ -67,6 +72,30 @@ class SilenceBody(ResponseBody):
     host: str
     model: str
     name: str
+    rack: str
+    severity: Severity | None
+
+
+class SilencedPointBody(ResponseBody):
+    """A point that a silence would cover now, with the key and the title of its cause."""
+
+    cause: str
+    title: str
+    name: str
+    sentence: str
+    severity: Severity
+
+
+class SilencePreviewBody(ResponseBody):
+    """The points of present causes that a silence would cover now, and the disks about which no message would be sent.
+
+    `points` and `disks` hold the first 1000; the totals count all.
+    """
+
+    points: list[SilencedPointBody]
+    total_points: int
+    disks: list[str]
+    total_disks: int
 
 
 class SilencePage(ResponseBody):
@@ -80,7 +109,7 @@ Pattern = Annotated[str, Field(max_length=PATTERN.limit), clean_field(PATTERN, m
 
 
 class SilenceRequest(BaseModel):
-    """At least one of `cause`, `host`, `model` and `name`."""
+    """At least one of `cause`, `host`, `model`, `name` and `rack`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -92,6 +121,14 @@ class SilenceRequest(BaseModel):
     host: Pattern = Field(default="", description="Pattern of host names.")
     model: Pattern = Field(default="", description="Pattern of drive models.")
     name: Pattern = Field(default="", description="Pattern of points: `disk:ST4000DM000*`.")
+    rack: Pattern = Field(default="", description="Pattern of racks.")
+    severity: Severity | None = Field(
+        default=None,
+        description="Severity of the points; null: both. A notice that becomes urgent is reported.",
+    )
+
+
+PreviewPattern = Annotated[str, Query(max_length=PATTERN.limit)]
 
 
 @router.get("/causes", response_model=CausePage, responses=http_caching.declare_polled_responses(401, 422))
@@ -145,6 +182,41 @@ def list_silences(
     )
 
 
+@router.get(
+    "/silences/preview", response_model=SilencePreviewBody, responses=declare_problem_responses(401, 422)
+)
+def preview_silence_now(
+    application: TheApplication,
+    _: Reader,
+    cause: PreviewPattern = "",
+    host: PreviewPattern = "",
+    model: PreviewPattern = "",
+    name: PreviewPattern = "",
+    rack: PreviewPattern = "",
+    severity: Severity | None = None,
+) -> SilencePreviewBody:
+    """Return what a silence with these patterns would cover now. Nothing is silenced."""
+    scene = application.build_alert_snapshot()
+    wanted = _require_matcher(Silence("", scene.now, "", "", cause, host, model, name, rack, severity))
+    found = preview_silence(wanted, scene, standing(scene))
+    points = [
+        SilencedPointBody(
+            cause=cause_.key,
+            title=cause_.title,
+            name=point.name,
+            sentence=point.line,
+            severity=point.severity,
+        )
+        for cause_, point in found.points[:PREVIEWED]
+    ]
+    return SilencePreviewBody(
+        points=points,
+        total_points=len(found.points),
+        disks=list(found.disks[:PREVIEWED]),
+        total_disks=len(found.disks),
+    )
+
+
 @router.post(
     "/silences",
     status_code=201,
@@ -153,20 +225,20 @@ def list_silences(
 )
 def add_silence(application: TheApplication, caller: Actor, once: Once, wanted: SilenceRequest) -> Response:
     """Send no message of the causes that this silence covers until it ends. Nothing else changes: drains go on."""
-    if not (wanted.cause or wanted.host or wanted.model or wanted.name):
-        raise HttpProblem(
-            422, "Say what to silence: cause, host, model or name; one for everything is not taken."
-        )
     now = application.clock.now()
-    one = Silence(
-        secrets.token_hex(4),
-        now + timedelta(hours=wanted.hours),
-        caller.name,
-        wanted.reason,
-        wanted.cause,
-        wanted.host,
-        wanted.model,
-        wanted.name,
+    one = _require_matcher(
+        Silence(
+            secrets.token_hex(4),
+            now + timedelta(hours=wanted.hours),
+            caller.name,
+            wanted.reason,
+            wanted.cause,
+            wanted.host,
+            wanted.model,
+            wanted.name,
+            wanted.rack,
+            wanted.severity,
+        )
     )
 
     def keep() -> SilenceBody:
@@ -192,6 +264,16 @@ def lift_silence(application: TheApplication, _: Actor, once: Once, id: str) -> 
     return once.respond_once(end, 204)
 
 
+def _require_matcher(one: Silence) -> Silence:
+    """Return the silence. Raises HttpProblem if it covers everything."""
+    if not (one.cause or one.host or one.model or one.name or one.rack):
+        raise HttpProblem(
+            422,
+            "Say what to silence: cause, host, model, name or rack; one for everything is not taken.",
+        )
+    return one
+
+
 def _build_silence_body(one: Silence) -> SilenceBody:
     return SilenceBody(
         id=one.id,
@@ -202,4 +284,6 @@ def _build_silence_body(one: Silence) -> SilenceBody:
         host=one.host,
         model=one.model,
         name=one.name,
+        rack=one.rack,
+        severity=one.severity,
     )

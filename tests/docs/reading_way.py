@@ -163,7 +163,14 @@ _OUTLOOK = Stage(
 )
 _ALERT = Stage("Alert people", (ScoringWorker._announce, Announcements.select_news))
 _MESSAGE = Stage(
-    "Send a message", (Application.step_telling, Notifier.send_notifications, NotificationChannel.deliver)
+    "Send a message",
+    (
+        Application.step_telling,
+        Notifier.send_notifications,
+        Notifier._send_news,
+        Notifier._deliver,
+        NotificationChannel.deliver,
+    ),
 )
 _KEEP = Stage("Store the outlook", (ScoringWorker._take, SqlStore.save_outlooks))
 _PROPOSE = Stage(

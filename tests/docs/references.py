@@ -6,10 +6,9 @@ import inspect
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 from cyclopts import App, Argument
-from pydantic import BaseModel
 
 from predrain.actions.guards import GUARDS
 from predrain.data.drain import DrainState
@@ -17,7 +16,7 @@ from predrain.data.outside_text import TEXT_FIELDS
 from predrain.service.cli import _import_all_commands, app
 from predrain.service.config.channels import list_channel_names
 from predrain.service.config.collector_table import CollectorTable
-from predrain.service.config.settings import Settings, list_setting_keys
+from predrain.service.config.settings import NAME, find_table_model, is_table_named, list_setting_keys
 from predrain.service.rest.metrics.metric_catalogue import CATALOGUE
 from tests.docs import rule_tables
 from tests.docs.kinds import kind
@@ -52,8 +51,8 @@ def further_channels() -> str:
     parts = []
     for name in list_channel_names():
         if name not in CHANNELS_WITH_SECTION:
-            model = Settings.model_fields[name].annotation
-            parts.append(f"## `[{name}]`\n\n{inspect.getdoc(model)}\n\n{settings(name)}\n")
+            model, written = find_table_model(name), f"{name}.{NAME}" if is_table_named(name) else name
+            parts.append(f"## `[{written}]`\n\n{inspect.getdoc(model)}\n\n{settings(written)}\n")
     return "\n".join(parts)
 
 
@@ -126,7 +125,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **{
         f"settings.{name}": lambda name=name: settings(name)
         for name in dict.fromkeys(of for of, *_ in list_setting_keys())
-        if name in CHANNELS_WITH_SECTION or name not in list_channel_names()
+        if name in CHANNELS_WITH_SECTION or name.partition(".")[0] not in list_channel_names()
     },
     "settings.further-channels": further_channels,
     **{
@@ -149,11 +148,9 @@ def _shown(default: Any) -> str:
 def _kind_of(of: str, key: str) -> str:
     if of == "collector":
         return kind(get_type_hints(CollectorTable, include_extras=True)[key])
-    annotation = Settings.model_fields[of].annotation
-    holder = next(iter(get_args(annotation)), annotation)  # `[[tokens]]` is a tuple of tables
-    assert isinstance(holder, type)
-    assert issubclass(holder, BaseModel)
-    field = holder.model_fields[key]
+    model = find_table_model(of.partition(".")[0])
+    assert model is not None
+    field = model.model_fields[key]
     return kind(field.annotation, field.metadata)
 
 

@@ -14,7 +14,7 @@ import pytest
 from predrain.data.outlook import Status
 from predrain.data.reading import Reading
 from predrain.service.cli import main
-from predrain.service.notifications import webhook_channel
+from predrain.service.notifications import http_sender
 from tests.service.conftest import NOON, Place, Serve, Site, envelope, shut, smart_reading, week_of
 from tests.service.notifications.test_channels import Post, a_mail, a_webhook, post_office
 from tests.service.test_worker import work
@@ -60,7 +60,7 @@ def silent() -> Iterator[socket.socket]:
 def test_while_a_webhook_hangs_and_mail_is_refused_readings_are_scored_and_the_page_answers(
     place: Place, serve: Serve, silent: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook_channel, "DEADLINE_SECONDS", 120.0)
+    monkeypatch.setattr(http_sender, "DEADLINE_SECONDS", 120.0)
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
     with post_office(Post(answer="550 no")) as port:
         application = place.application(channels=[a_webhook(url), a_mail(port)])

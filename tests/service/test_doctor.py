@@ -216,6 +216,22 @@ def test_a_test_message_goes_out_when_it_is_asked_for(told: Told, tmp_path: Path
     assert len(hook.got) == 1
 
 
+def test_each_receiver_is_looked_at_by_its_name_also_beside_one_that_is_away(
+    told: Told, tmp_path: Path
+) -> None:
+    hook = Hook()
+    with receiver(hook) as port:
+        found = told(
+            '[alertmanager.away]\nurl = "http://127.0.0.1:1"\n'
+            f'[alertmanager.near]\nurl = "http://127.0.0.1:{port}"\n',
+            send=True,
+        )
+    names = ("alertmanager.away", "alertmanager.near", "alertmanager.away, sent", "alertmanager.near, sent")
+    assert [found[name].state for name in names] == ["wrong", "ok", "wrong", "ok"]
+    assert "see [alertmanager.away] in the settings" in found["alertmanager.away"].told
+    assert len(hook.got) == 2, "the test's alert and its end"
+
+
 # clocks and collectors
 
 

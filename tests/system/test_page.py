@@ -225,6 +225,45 @@ def test_a_cause_is_silenced_with_a_reason_and_the_silence_lifted(desk: Opened, 
     expect(kept).to_have_count(0)
 
 
+def test_a_silence_by_matchers_shows_before_what_it_would_cover(desk: Opened, token: str) -> None:
+    page = settled(desk.go("/alerts", token))
+    cause = next(one for one in desk.api("causes")["items"] if one["key"].startswith("disks:"))
+    page.get_by_role("button", name="Add by matchers").click()
+    dialog = page.get_by_role("dialog", name="Silence by matchers")
+    yes = dialog.get_by_role("button", name="Silence it")
+    dialog.get_by_label("Reason of the silence").fill("work in the rack")
+    expect(yes).to_be_disabled()
+    dialog.get_by_label("Causes").fill(cause["key"])
+    expect(dialog.locator(".preview")).to_contain_text(cause["points"][0]["sentence"][:30])
+    assert violations(page) == []
+    assert desk.api("silences")["items"] == []
+    yes.click()
+    kept = page.locator("section[aria-labelledby=silences-head] li").filter(has_text="work in the rack")
+    expect(kept).to_contain_text(f"cause {cause['key']}")
+    kept.get_by_role("button", name="Lift").click()
+    expect(kept).to_have_count(0)
+
+
+def test_a_test_message_is_sent_by_a_button_and_its_result_is_said(desk: Opened, token: str) -> None:
+    page = desk.page
+    receiver = {
+        "name": "slack.storage", "min_severity": "notice", "only_hosts": [], "only_racks": ["a*"], "sent": 3,
+        "failed": 1, "last_sent_at": None, "problem": "the receiver answered 404",
+    }  # fmt: skip
+    answering(page, "receivers", {"items": [receiver]})
+    result = {"name": "slack.storage", "delivered": False, "problem": "it answered 404 (no_service)"}
+    page.route("**/api/v1/receivers/slack.storage/test", lambda route: route.fulfill(json=result))
+    settled(desk.go("/alerts", token))
+    listed = page.locator("section[aria-labelledby=receivers-head] li")
+    expect(listed).to_contain_text("slack.storage notices, too, rack a*")
+    expect(listed).to_contain_text("the receiver answered 404")
+    listed.get_by_role("button", name="Send a test to slack.storage").click()
+    expect(page.locator(".banner.refused")).to_contain_text(
+        "slack.storage did not take it: it answered 404 (no_service)"
+    )
+    assert violations(page) == []
+
+
 def test_a_lost_service_is_said_and_what_acts_goes_off(desk: Opened, token: str) -> None:
     page = settled(desk.go("/drains", token))
     page.route("**/api/v1/**", lambda route: route.abort())

@@ -129,3 +129,37 @@ def test_the_button_is_off_and_says_so_where_no_service_answers(opened: Opened, 
     check_reachable(page, "Halt all drains")
     halt.click(force=True)
     expect(page.locator(".banner.refused")).to_contain_text("nothing can be asked of the service now")
+
+
+def test_the_dialog_that_a_message_links_to_halts_nothing_until_its_button_is_pressed(
+    opened: Opened, token: str, base_url: str
+) -> None:
+    opened.go("/fleet", token)
+    page = settled(opened.go("/drains?ask=halt"))
+    dialog = page.get_by_role("dialog", name="Halt all drains?")
+    expect(dialog).to_be_visible()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width_of(page)
+    assert opened.api("halt")["halted"] is None
+    dialog.get_by_role("button", name="Change nothing").click()
+    expect(dialog).to_have_count(0)
+    assert page.url.endswith("/drains")
+    assert opened.api("halt")["halted"] is None
+    opened.go("/drains?ask=halt")
+    try:
+        dialog.get_by_role("button", name="Halt them now").click()
+        expect(page.locator(".banner.halted")).to_contain_text("halted by a person on the page")
+        opened.go("/drains?ask=halt")
+        expect(page.get_by_role("dialog", name="All drains are halted")).to_contain_text("halted by a person")
+        expect(page.get_by_role("button", name="Halt them now")).to_have_count(0)
+    finally:
+        caller = {"Authorization": f"Bearer {token}"}
+        assert page.request.post(f"{base_url}/api/v1/halt", headers=caller, data={"reason": None}).ok
+
+
+def test_the_dialog_halts_nothing_for_a_visitor_who_has_not_signed_in(opened: Opened) -> None:
+    page = settled(opened.go("/drains?ask=halt"))
+    button = page.get_by_role("dialog", name="Halt all drains?").get_by_role("button", name="Halt them now")
+    expect(button).to_have_attribute("aria-disabled", "true")
+    button.click(force=True)
+    assert opened.api("halt")["halted"] is None

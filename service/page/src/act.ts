@@ -1,7 +1,8 @@
 /** What a person asks of the service. Every answer, good or bad, stays on the page until it is closed. */
-import { Problem, get, post, remove } from "./api/client.ts";
+import { Problem, get, post, postFor, remove } from "./api/client.ts";
 import { signIn, whoAmI } from "./api/session.ts";
-import type { Drain, Halt } from "./api/contract.ts";
+import type { Drain, Halt, MessageReceiverTest } from "./api/contract.ts";
+import type { Matchers } from "./matchers.ts";
 import { want } from "./live.ts";
 import { notice, session } from "./state.ts";
 
@@ -77,8 +78,18 @@ export const tellOutcome = (device: string, fate: string, note: string): Promise
 export const nameHome = (device: string, host: string): Promise<Answer> =>
   ask(`devices/${encodeURIComponent(device)}/host`, { host }, `Noted: ${device} is in ${host}. Its history is taken over within seconds.`);
 
-export const silence = (cause: string, hours: number, reason: string): Promise<Answer> =>
-  ask("silences", { cause, hours, reason }, "Silenced: no message about it is sent until then. Drains go on.");
+export const silence = (matchers: Matchers, hours: number, reason: string): Promise<Answer> =>
+  ask("silences", { ...matchers, severity: matchers.severity || null, hours, reason }, "Silenced: no message about it is sent until then. Drains go on.");
+
+/** Send a test message by one receiver; the result is an answer like any other. */
+export async function testReceiver(name: string): Promise<void> {
+  let result: MessageReceiverTest | null = null;
+  const sending = postFor<MessageReceiverTest>(`receivers/${encodeURIComponent(name)}/test`, {}).then((found) => void (result = found));
+  const answer = await answered(sending, null);
+  if (!answer.done || result === null) return;
+  const { delivered, problem } = result as MessageReceiverTest;
+  notice.value = delivered ? { kind: "done", text: `${name} took the test message.` } : { kind: "refused", text: `${name} did not take it: ${problem}` };
+}
 
 export const liftSilence = (id: string): Promise<Answer> =>
   answered(remove(`silences/${encodeURIComponent(id)}`), "The silence has ended. predrain reports what still stands.");

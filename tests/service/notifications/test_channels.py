@@ -321,7 +321,7 @@ def test_no_webhook_leads_to_a_cloud_s_credentials_even_where_inside_is_allowed(
 
 
 def test_a_receiver_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("predrain.service.notifications.webhook_channel.DEADLINE_SECONDS", 0.2)
+    monkeypatch.setattr("predrain.service.notifications.http_sender.DEADLINE_SECONDS", 0.2)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -330,7 +330,7 @@ def test_a_receiver_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyP
 
 
 def test_a_receiver_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("predrain.service.notifications.webhook_channel.DEADLINE_SECONDS", 0.4)
+    monkeypatch.setattr("predrain.service.notifications.http_sender.DEADLINE_SECONDS", 0.4)
     cut = socket.socket.shutdown
 
     def cut_and_linger(connection: socket.socket, how: int) -> None:

@@ -86,6 +86,7 @@ def test_a_digest_says_what_is_new_what_is_open_and_what_is_over() -> None:
         "Since 21 Nov 07:00 UTC.\n\nNew:\n- notice: drift stands\n\nStill open:\n"
         "- urgent: !disk stands (since 20 Nov 18:10 UTC)\n\nOver:\n- fan stands (gone 21 Nov 18:10 UTC)\n\n"
         "https://predrain.example.org/alerts\n"
+        "Halt all drains (the page asks first): https://predrain.example.org/drains?ask=halt\n"
     )
 
 

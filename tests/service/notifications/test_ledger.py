@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from predrain.data.outlook import Status
 from predrain.service.notifications import find_alert_causes
 from predrain.service.notifications.cause import AlertCause, CausePart, Severity
+from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.notification_log import AGAIN, CALM, GATHER, Message, NotificationLog
 from predrain.service.notifications.silences import Silence
 from tests.service.notifications.scenes import NOW, Fleet, device, host_of
@@ -37,7 +38,7 @@ class Listener:
             self.now += MINUTE
             self.ledger = self.ledger.with_current_causes(standing, self.now)
             for message in self.ledger.list_due_messages(
-                standing, self.silences, self.now, self.min_severity
+                standing, self.silences, self.now, MessageRoute(self.min_severity)
             ):
                 self.heard.append(message)
                 if works:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +13,7 @@ from predrain.data.outlook import Reason
 from predrain.data.reading import Unreadable
 from predrain.service.notifications.cause import Severity
 from predrain.service.notifications.channel import NotDelivered
+from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.notification_log import Message
 from predrain.service.notifications.notifier import Notifier, remove_silence, save_silence, silences_of
 from predrain.service.notifications.silences import Silence
@@ -177,8 +179,168 @@ def test_a_lifted_silence_is_no_more() -> None:
     assert silences_of(notes, NOW) == ()
 
 
+def test_an_older_release_does_not_read_a_narrowed_silence_as_one_of_everything() -> None:
+    notes = Kept()
+    one = Silence("s-1", NOW + timedelta(hours=1), "jo", "why", rack="a*", severity=Severity.NOTICE)
+    save_silence(notes, one, NOW)
+    assert notes.read_notes("silences") == {}
+    assert silences_of(notes, NOW) == (one,)
+    assert remove_silence(notes, "s-1")
+
+
 def test_silences_that_are_over_are_forgotten_with_the_next() -> None:
     notes = Kept()
     save_silence(notes, Silence("s-1", NOW + timedelta(hours=1), "jo", "why"), NOW)
     save_silence(notes, Silence("s-2", NOW + timedelta(hours=9), "jo", "why"), NOW + timedelta(hours=2))
     assert notes.read_notes("silences").keys() == {"s-2"}
+
+
+@dataclass
+class Desk(Ear):
+    """A channel whose receiver keeps alerts."""
+
+    takes_acknowledgements: bool = True
+    repeat_after: timedelta | None = None
+
+
+def test_a_channel_that_is_slow_holds_nobody_up() -> None:
+    heard = threading.Event()
+    seen: list[bool] = []
+
+    class Slow(Ear):
+        def deliver(self, message: Message) -> None:
+            seen.append(heard.wait(30))
+            super().deliver(message)
+
+    class Quick(Ear):
+        def deliver(self, message: Message) -> None:
+            super().deliver(message)
+            heard.set()
+
+    slow, quick = Slow("slow"), Quick("quick")
+    live(Notifier(Kept(), [slow, quick]), a_sick_fleet(), 10 * MINUTE)
+    assert seen == [True]
+    assert len(slow.heard) == len(quick.heard) == 1
+
+
+def test_a_channel_that_takes_long_for_each_message_gets_the_others_at_the_next_polls() -> None:
+    seconds = 0.0
+
+    class Slow(Ear):
+        def deliver(self, message: Message) -> None:
+            nonlocal seconds
+            seconds += 15
+            super().deliver(message)
+
+    slow, fleet = Slow(), Fleet()
+    fleet.sicken(3, 13, 23)
+    notifier = Notifier(Kept(), [slow], monotonic=lambda: seconds)
+    counts = []
+    for _ in range(4):
+        live(notifier, fleet, MINUTE)
+        counts.append(len(slow.heard))
+    assert counts == [0, 2, 3, 3]
+    assert len({message.id for message in slow.heard}) == 3
+
+
+def test_a_receiver_that_asks_for_a_pause_gets_it_and_loses_nothing() -> None:
+    class Busy(Ear):
+        def deliver(self, message: Message) -> None:
+            self.tried += 1
+            if self.tried == 1:
+                raise NotDelivered("busy", timedelta(minutes=25))
+            self.heard.append(message)
+
+    busy, ear, fleet = Busy("busy"), Ear(), a_sick_fleet()
+    notifier = Notifier(Kept(), [busy, ear])
+    live(notifier, fleet, 25 * MINUTE)
+    assert (busy.tried, len(busy.heard), len(ear.heard)) == (1, 0, 1)
+    live(notifier, fleet, 5 * MINUTE)
+    assert [message.id for message in busy.heard] == [ear.heard[0].id]
+    assert notifier.troubles == {}
+
+
+def test_a_channel_with_a_route_is_told_of_its_hosts_alone_and_of_their_end() -> None:
+    ear, fleet = Ear("rack"), Fleet()
+    fleet.sicken(3, 13)
+    notifier = Notifier(Kept(), [ear], routes={"rack": MessageRoute(hosts=("stor-00",))})
+    live(notifier, fleet, 10 * MINUTE)
+    assert [message.cause.host for message in ear.heard] == ["stor-00"]
+    fleet.outlooks.clear()
+    live(notifier, fleet, 40 * MINUTE)
+    assert [(message.cause.host, message.over) for message in ear.heard] == [
+        ("stor-00", False),
+        ("stor-00", True),
+    ]
+
+
+def test_a_silence_by_a_person_is_an_acknowledgement_once() -> None:
+    notes, desk, ear, fleet = Kept(), Desk("desk"), Ear(), a_sick_fleet()
+    notifier = Notifier(notes, [desk, ear])
+    live(notifier, fleet, 5 * MINUTE)
+    save_silence(notes, Silence("s-1", NOW + timedelta(hours=2), "jo", "swapped", host="stor-00"), NOW)
+    live(notifier, fleet, 30 * MINUTE)
+    assert [(message.acknowledged_by, message.cause.key) for message in desk.heard] == [
+        (None, "disks:host:stor-00"), ("jo", "disks:host:stor-00"),
+    ]  # fmt: skip
+    live(Notifier(notes, [desk, ear]), fleet, 5 * MINUTE)
+    assert (len(desk.heard), len(ear.heard)) == (2, 1)
+
+
+def test_a_silence_over_some_points_acknowledges_nothing() -> None:
+    notes, desk, fleet = Kept(), Desk("desk"), Fleet()
+    fleet.sicken(3, 4)
+    notifier = Notifier(notes, [desk])
+    live(notifier, fleet, 5 * MINUTE)
+    save_silence(
+        notes, Silence("s-1", NOW + timedelta(hours=2), "jo", "swapped", name=f"disk:{device(3)}"), NOW
+    )
+    live(notifier, fleet, 30 * MINUTE)
+    assert [message.acknowledged_by for message in desk.heard] == [None]
+
+
+def test_a_receiver_that_forgets_hears_each_minute_of_what_stands_until_it_is_silenced_or_over() -> None:
+    notes, desk, fleet = (
+        Kept(),
+        Desk("desk", takes_acknowledgements=False, repeat_after=MINUTE),
+        a_sick_fleet(),
+    )
+    notifier = Notifier(notes, [desk])
+    live(notifier, fleet, 10 * MINUTE)
+    assert 8 <= len(desk.heard) <= 11
+    assert {message.cause.key for message in desk.heard} == {"disks:host:stor-00"}
+    assert {message.cause.severity for message in desk.heard} == {Severity.URGENT}
+    save_silence(notes, Silence("s-1", fleet.now + timedelta(hours=1), "jo", "swapped", host="stor-00"), NOW)
+    before = len(desk.heard)
+    live(notifier, fleet, 10 * MINUTE)
+    assert len(desk.heard) == before
+    fleet.outlooks.clear()
+    live(notifier, fleet, 40 * MINUTE)
+    assert desk.heard[-1].over
+    assert not any(message.over for message in desk.heard[:-1])
+
+
+def test_the_end_goes_to_the_same_place_as_the_beginning() -> None:
+    ear, fleet = Ear(), a_sick_fleet()
+    notifier = Notifier(Kept(), [ear])
+    live(notifier, fleet, 5 * MINUTE)
+    fleet.outlooks.clear()
+    live(notifier, fleet, 40 * MINUTE)
+    first, last = (message.cause for message in ear.heard)
+    assert (last.host, last.path, last.severity) == (first.host, first.path, first.severity)
+
+
+def test_what_the_store_raises_is_raised_after_every_channel_had_its_turn() -> None:
+    class Broken(Kept):
+        def read_notes(self, room: str) -> Mapping[str, bytes]:
+            if room == "told:broken":
+                raise OSError("the store is away")
+            return super().read_notes(room)
+
+    ear, fleet = Ear("works"), a_sick_fleet()
+    notifier = Notifier(Broken(), [Ear("broken"), ear, Ear("third")])
+    for _ in range(3):
+        fleet.now += MINUTE
+        with pytest.raises(OSError, match="the store is away"):
+            notifier.send_notifications(fleet.scene())
+    assert len(ear.heard) == 1

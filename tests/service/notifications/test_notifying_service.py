@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,88 @@ def test_a_doubt_about_the_forecast_is_a_cause_with_its_cure(told: Site) -> None
     *_, cause = told.client.get("/api/v1/causes").json()["items"]
     assert (cause["key"], cause["severity"], cause["action"]) == ("forecast:drift", "notice", "Train again.")
     assert (cause["points"][0]["sentence"], cause["path"]) == ("Drives have changed.", "/forecast")
+
+
+def previewed(site: Site, **patterns: str) -> Any:
+    answer = site.client.get("/api/v1/silences/preview", params=patterns)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_preview_names_the_points_and_the_disks_and_silences_nothing(told: Site, ear: Ear) -> None:
+    found = previewed(told, host="stor-*")
+    assert [(one["cause"], one["name"]) for one in found["points"]] == [
+        ("disks:host:stor-01", "disk:ST4000DM000_A")
+    ]
+    assert (found["total_points"], found["disks"], found["total_disks"]) == (
+        1, ["ST4000DM000_A", "ST4000DM000_B"], 2,
+    )  # fmt: skip
+    pass_time(told, 5)
+    assert told.client.get("/api/v1/silences").json()["items"] == []
+    assert len(ear.heard) == 1
+
+
+def test_a_preview_for_one_severity_names_only_disks_with_such_a_point(told: Site) -> None:
+    assert previewed(told, host="stor-*", severity="urgent")["disks"] == ["ST4000DM000_A"]
+    found = previewed(told, host="stor-*", severity="notice")
+    assert (found["total_points"], found["total_disks"]) == (0, 0)
+
+
+def test_a_preview_of_everything_is_refused_as_the_silence_would_be(told: Site) -> None:
+    for patterns in ({}, {"severity": "urgent"}):
+        assert told.client.get("/api/v1/silences/preview", params=patterns).status_code == 422
+    assert told.client.get("/api/v1/silences/preview", params={"host": "x" * 5000}).status_code == 422
+
+
+def test_a_silence_is_what_its_preview_said(told: Site, ear: Ear) -> None:
+    patterns = {"host": "stor-01", "severity": "urgent"}
+    (point,) = previewed(told, **patterns)["points"]
+    body = {"hours": 2, "reason": "being swapped", **patterns}
+    made = told.client.post("/api/v1/silences", json=body, headers=told.acting).json()
+    assert (made["severity"], made["rack"]) == ("urgent", "")
+    (cause,) = told.client.get("/api/v1/causes").json()["items"]
+    assert [(one["name"], one["silence"]) for one in cause["points"]] == [(point["name"], made["id"])]
+    pass_time(told, 5)
+    assert ear.heard == []
+    assert told.client.delete(f"/api/v1/silences/{made['id']}", headers=told.acting).status_code == 204
+    assert told.client.get("/api/v1/silences").json()["items"] == []
+
+
+def test_receivers_are_listed_with_their_troubles_and_tested_one_by_one(told: Site, ear: Ear) -> None:
+    (listed,) = told.client.get("/api/v1/receivers").json()["items"]
+    assert (listed["name"], listed["min_severity"], listed["problem"]) == ("ear", "notice", None)
+    done = told.client.post("/api/v1/receivers/ear/test", json={}, headers=told.acting).json()
+    assert done == {"name": "ear", "delivered": True, "problem": None}
+    assert [message.cause.key for message in ear.heard] == ["test"]
+    ear.deaf = True
+    done = told.client.post("/api/v1/receivers/ear/test", json={}, headers=told.acting).json()
+    assert (done["delivered"], done["problem"]) == (False, "the ear is deaf")
+
+
+def test_a_test_message_needs_a_token_that_may_act_and_a_receiver_that_is_there(told: Site, ear: Ear) -> None:
+    assert told.client.post("/api/v1/receivers/ear/test", json={}).status_code == 401
+    assert told.client.post("/api/v1/receivers/ear/test", json={}, headers=told.ingesting).status_code == 403
+    assert told.client.get("/api/v1/receivers/ear/test", headers=told.acting).status_code == 405
+    assert told.client.post("/api/v1/receivers/eye/test", json={}, headers=told.acting).status_code == 404
+    assert ear.heard == []
+
+
+def test_the_command_line_previews_silences_and_tests_receivers(
+    told: Site, ear: Ear, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.state.url.write_text(str(told.client.base_url) + "\n")
+
+    def said(*words: str, code: int = 0) -> str:
+        assert main([*words, "--state", str(place.state.path)]) == code
+        return capsys.readouterr().out
+
+    shown = said("silence", "preview", "--host", "stor-*", "--severity", "urgent")
+    assert shown.startswith("1 point of present causes:\n  - urgent: ")
+    assert shown.endswith("1 disk about which no message would be sent:\n  - ST4000DM000_A\n")
+    assert said("receiver", "list") == "ear (notice): 0 sent, 0 failed\n"
+    assert said("receiver", "test") == "ear took the test message\n"
+    ear.deaf = True
+    assert said("receiver", "test", "ear", code=1) == "ear did not take it: the ear is deaf\n"
 
 
 def test_silencing_needs_a_token_that_may_act(told: Site) -> None:

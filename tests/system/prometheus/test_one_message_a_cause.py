@@ -136,6 +136,14 @@ def test_a_service_that_is_away_is_one_message_whatever_else_follows_from_it(des
     assert desk.told(frozenset({("PredrainHalted", "")})) == [away, frozenset({("PredrainHalted", "")})]
 
 
+def test_causes_that_predrain_sends_by_itself_are_a_message_each(desk: Desk) -> None:
+    for host in ("a", "b"):
+        desk.send(desk.alert("PredrainCause", "critical", cause=f"disks:host:{host}", host=host))
+    for host in ("a", "b"):
+        desk.told(frozenset({("PredrainCause", host)}))
+    assert len(desk.messages) == 2
+
+
 def test_a_process_that_is_away_while_others_answer_hides_nothing_of_what_they_say(desk: Desk) -> None:
     desk.send(
         desk.alert("PredrainAway", "critical", instance="predrain-worker-2:8081", left="others"),

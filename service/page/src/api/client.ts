@@ -76,6 +76,15 @@ export async function getAnew(path: string): Promise<unknown> {
 
 /** POST below /api/v1 as who is signed in. `etag` makes it conditional: 412 when what was shown has moved since. */
 export async function post(path: string, body: unknown, etag?: string): Promise<void> {
+  await posted(path, body, etag);
+}
+
+/** The same, with the answer. */
+export async function postFor<T>(path: string, body: unknown): Promise<T> {
+  return (await (await posted(path, body)).json()) as T;
+}
+
+async function posted(path: string, body: unknown, etag?: string): Promise<Response> {
   const headers = signed(new Headers({ "Content-Type": "application/json" }));
   if (etag) headers.set("If-Match", etag);
   const response = await fetch(BASE + path, {
@@ -85,6 +94,7 @@ export async function post(path: string, body: unknown, etag?: string): Promise<
     signal: AbortSignal.timeout(30_000),
   });
   if (!response.ok) throw await refusal(response);
+  return response;
 }
 
 /** DELETE below /api/v1 as who is signed in. */

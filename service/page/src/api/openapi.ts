@@ -638,6 +638,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/silences/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Silence Now
+         * @description Return what a silence with these patterns would cover now. Nothing is silenced.
+         */
+        get: operations["preview_silence_now"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/silences/{id}": {
         parameters: {
             query?: never;
@@ -653,6 +673,46 @@ export interface paths {
          * @description End a silence now.
          */
         delete: operations["lift_silence"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/receivers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Receivers
+         * @description List the channels by which messages go out.
+         */
+        get: operations["list_receivers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/receivers/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send Test Message
+         * @description Send a test message by one channel. An incident that it opens is ended at once.
+         */
+        post: operations["send_test_message"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1874,6 +1934,27 @@ export interface components {
          * @enum {string}
          */
         Mechanic: "walk by upmap" | "ladder by override reweight" | "ladder by CRUSH weight" | "rebuild" | "primary affinity";
+        /** @description A channel, its route, and its deliveries since the start of this process. No address and no key is in it. */
+        MessageReceiverBody: {
+            name: string;
+            min_severity: components["schemas"]["Severity"];
+            only_hosts: string[];
+            only_racks: string[];
+            sent: number;
+            failed: number;
+            last_sent_at: string | null;
+            problem: string | null;
+        };
+        /** @description The channels that the settings name, in their order. */
+        MessageReceiverList: {
+            items: components["schemas"]["MessageReceiverBody"][];
+        };
+        /** @description The result of a test message. `problem`: the reason if the receiver did not take it. */
+        MessageReceiverTestBody: {
+            name: string;
+            delivered: boolean;
+            problem: string | null;
+        };
         /**
          * @description OBSERVE: forecasts only. PROPOSE: drains are proposed, and a person approves. ACT: bad disks are
          *     drained.
@@ -2284,13 +2365,26 @@ export interface components {
             host: string;
             model: string;
             name: string;
+            rack: string;
+            severity: components["schemas"]["Severity"] | null;
         };
         /** @description A page of the silences that stand, in order of their ends. */
         SilencePage: {
             items: components["schemas"]["SilenceBody"][];
             next: string | null;
         };
-        /** @description At least one of `cause`, `host`, `model` and `name`. */
+        /**
+         * @description The points of present causes that a silence would cover now, and the disks about which no message would be sent.
+         *
+         *     `points` and `disks` hold the first 1000; the totals count all.
+         */
+        SilencePreviewBody: {
+            points: components["schemas"]["SilencedPointBody"][];
+            total_points: number;
+            disks: string[];
+            total_disks: number;
+        };
+        /** @description At least one of `cause`, `host`, `model`, `name` and `rack`. */
         SilenceRequest: {
             /** @description How many hours the silence stands, 30 days at most. */
             hours: number;
@@ -2315,6 +2409,21 @@ export interface components {
              * @default
              */
             name: string;
+            /**
+             * @description Pattern of racks.
+             * @default
+             */
+            rack: string;
+            /** @description Severity of the points; null: both. A notice that becomes urgent is reported. */
+            severity?: components["schemas"]["Severity"] | null;
+        };
+        /** @description A point that a silence would cover now, with the key and the title of its cause. */
+        SilencedPointBody: {
+            cause: string;
+            title: string;
+            name: string;
+            sentence: string;
+            severity: components["schemas"]["Severity"];
         };
         /**
          * @description The slot of an OSD. `device`: the disk that stands there; null: none does, or none is known. `disks`: that disk
@@ -5904,6 +6013,87 @@ export interface operations {
             };
         };
     };
+    preview_silence_now: {
+        parameters: {
+            query?: {
+                cause?: string;
+                host?: string;
+                model?: string;
+                name?: string;
+                rack?: string;
+                severity?: components["schemas"]["Severity"] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SilencePreviewBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
     lift_silence: {
         parameters: {
             query?: never;
@@ -5924,6 +6114,182 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    list_receivers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageReceiverList"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    send_test_message: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name for this request, unique for a day. A repeated request is carried out once. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageReceiverTestBody"];
+                };
             };
             /** @description Bad Request */
             400: {

@@ -14,7 +14,7 @@ import { Events } from "../views/events.tsx";
 import { Forecast } from "../forecast/forecast.tsx";
 import { DemoBanner } from "./demo.tsx";
 import { Find } from "./find.tsx";
-import { Halted } from "./halt.tsx";
+import { HaltAsked, Halted } from "./halt.tsx";
 import { Header, Tabs } from "./header.tsx";
 import { Help } from "./help.tsx";
 
@@ -33,6 +33,7 @@ export function Frame() {
         <CurrentView />
       </main>
       <Tabs />
+      <HaltAsked />
       <Find />
       <Help />
     </>

@@ -2,8 +2,9 @@
  * safe; lifting it asks. */
 import { useState } from "preact/hooks";
 import { haltAll, liftHalt } from "../act.ts";
-import { Acting, Question } from "../pieces.tsx";
-import { status } from "../state.ts";
+import { Acting, Modal, Question, WhyOff } from "../pieces.tsx";
+import { go, route, withQuery } from "../route.ts";
+import { session, status } from "../state.ts";
 
 /** Why a person has halted everything; null where nobody has. That the cluster does not answer is no person's halt. */
 const haltedBecause = (): string | null => (status.value?.halt_passes ? null : (status.value?.halted ?? null));
@@ -28,6 +29,40 @@ export function HaltButton() {
         </Question>
       )}
     </>
+  );
+}
+
+/** The dialog that a message links to, `?ask=halt`: to open it changes nothing, and only its button halts. Where reading needs
+ * a name, the sign-in comes first and leads back here. */
+export function HaltAsked() {
+  if (route.value.query.get("ask") !== "halt" || session.value?.can_read === false) return null;
+  const close = (): void => go(withQuery({ ask: null }), true);
+  const why = haltedBecause();
+  return (
+    <Modal title={why === null ? "Halt all drains?" : "All drains are halted"} onClose={close}>
+      <p>
+        {why === null
+          ? "No command is sent to the cluster until a person lifts the halt. Data that is moving arrives; forecasts and messages go on."
+          : `${why}. The button in the header lifts the halt.`}
+      </p>
+      <div class="buttons">
+        {why === null && (
+          <Acting
+            kind="primary"
+            onPress={() => {
+              close();
+              void haltAll();
+            }}
+          >
+            Halt them now
+          </Acting>
+        )}
+        <button type="button" class="button plain" onClick={close}>
+          {why === null ? "Change nothing" : "Close"}
+        </button>
+        {why === null && <WhyOff />}
+      </div>
+    </Modal>
   );
 }
 

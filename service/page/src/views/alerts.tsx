@@ -5,6 +5,7 @@ import { hasEnded } from "../condition.ts";
 import { Shape } from "../shape.tsx";
 import { alerts } from "../state.ts";
 import { Causes } from "./causes.tsx";
+import { Receivers } from "./receivers.tsx";
 
 const MOST = 200;
 
@@ -14,10 +15,11 @@ export function Alerts() {
     <section class="view alerts" aria-labelledby="alerts-head">
       <div class="headline">
         <h1 id="alerts-head">Alerts</h1>
-        <p class="lead">predrain sends one message for each cause, by each channel that is set, such as mail and webhook. It sends another one when the cause grows or gets worse, and one when the cause is over.</p>
+        <p class="lead">predrain sends one message for each cause, by each receiver that is set, such as mail or Slack. It sends another one when the cause grows or gets worse, and one when the cause is over.</p>
       </div>
       <h2>Present causes</h2>
       <Causes />
+      <Receivers />
       <div class="headline">
         <h2>{all?.length ? `${cut(all.length, MOST)}${plural(all.length, "announcement")} of disks, newest first` : "Announcements of disks"}</h2>
         <p class="lead">Sent on change only: a severity that rose, a probability that doubled above 5 %, and a severity that three readings in a row confirm as lower. Times are UTC.</p>
