@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from predrain.service.cli.executor_choice import Dask, RowsAPart, crew_of
-from predrain.service.cli.shared_options import ServiceAddress
+from predrain.service.cli.shared_options import StateAddress
 
 if TYPE_CHECKING:
     from predrain.data.reported_endings import ReportedEnding
@@ -128,7 +128,7 @@ def read_statements(
     from predrain.service.forecasting.known_fates import words_of
     from predrain.service.storage.backends import standing_store
 
-    settings = ServiceAddress(state, config).settings()
+    settings = StateAddress(state, config).settings()
     with standing_store(settings) as store:
         if store is None:
             raise StateUnusable(

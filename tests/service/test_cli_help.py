@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 
 import pytest
-from cyclopts import App
 
 from predrain.service.cli import app, main
+from predrain.service.cli.command_catalogue import find_commands
 
-
-def commands(group: App, *above: str) -> Iterator[list[str]]:
-    """Every command under `group`, by its words."""
-    for name in group:
-        if name.startswith("-"):
-            continue
-        if group[name].default_command is None:
-            yield from commands(group[name], *above, name)
-        else:
-            yield [*above, name]
-
-
-COMMANDS = list(commands(app))
+COMMANDS = [list(words) for words, _ in find_commands(app)]
 
 
 @pytest.mark.slow
