@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+Shell = Literal["bash", "zsh", "fish"]
 
 
-def print_completion_command(shell: Literal["bash", "zsh", "fish"], /) -> int:
+def print_completion_command(
+    shell: Annotated[Shell, Parameter(help="The shell that reads the script.")], /
+) -> int:
     """Print the script by which a shell completes predrain's commands, options and words.
 
     Example: predrain completion bash > ~/.local/share/bash-completion/completions/predrain
@@ -14,7 +20,7 @@ def print_completion_command(shell: Literal["bash", "zsh", "fish"], /) -> int:
     return 0
 
 
-def write_completion(shell: Literal["bash", "zsh", "fish"]) -> str:
+def write_completion(shell: Shell) -> str:
     """Return the script of a shell."""
     from predrain.service.cli import app, import_all_commands
 

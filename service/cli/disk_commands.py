@@ -59,7 +59,14 @@ def _ask_about_disk(client: CliClient, device: str, days: int) -> DiskAnswers:
 
 @disk.command(name="host")
 def assign_disk_host_command(
-    device: str, host: str = "", /, *, where: ServiceAddress = HERE, as_json: AsJson = False
+    device: Annotated[str, Parameter(help="Device id of the disk.")],
+    host: Annotated[
+        str, Parameter(help="The host that has it; without one, the hosts that name it are shown.")
+    ] = "",
+    /,
+    *,
+    where: ServiceAddress = HERE,
+    as_json: AsJson = False,
 ) -> int:
     """Say which host has a disk that several hosts name; without a host, show which hosts name it.
 

@@ -35,11 +35,13 @@ def choose_disk(named: str, rows: Sequence[Row]) -> str:
     if any(row["device"] == named for row in rows):
         return named
     wanted = named.casefold()
-    found = [row for row in rows if wanted in _list_names(row)]
+    found = [row for row in rows if any(wanted == name.casefold() for name in _list_names(row))]
     if not found:
-        known = sorted({name for row in rows for name in _list_names(row)})
-        near = difflib.get_close_matches(wanted, known, n=_NAMED, cutoff=0.6)
-        cure = f"near it are {', '.join(near)}" if near else "all disks: predrain disks"
+        known = {name.casefold(): name for row in rows for name in _list_names(row)}
+        near = difflib.get_close_matches(wanted, sorted(known), n=_NAMED, cutoff=0.6)
+        cure = (
+            f"near it are {', '.join(known[name] for name in near)}" if near else "all disks: predrain disks"
+        )
         raise UnknownDisk(
             f"no disk is known as {named}: a serial number, osd.N, a device id or HOST:DEVICE; {cure}"
         )
@@ -51,10 +53,8 @@ def choose_disk(named: str, rows: Sequence[Row]) -> str:
 
 
 def _list_names(row: Row) -> set[str]:
-    """Return every name of a disk besides its device id as it is written, in lower case."""
+    """Return every name of a disk; a person may type each in any case."""
     own = {row["device"], *([row["serial"]] if row["serial"] else [])}
     at_host = {row["device_name"], f"/dev/{row['device_name']}"} if row["device_name"] else set()
-    names = own | {f"osd.{osd}" for osd in row["osds"]}
-    if row["host"]:
-        names |= {f"{row['host']}:{name}" for name in own | at_host}
-    return {name.casefold() for name in names}
+    places = {f"{row['host']}:{name}" for name in own | at_host} if row["host"] else set()
+    return own | places | {f"osd.{osd}" for osd in row["osds"]}

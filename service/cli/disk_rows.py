@@ -98,7 +98,7 @@ def _describe_osd_drain(row: Row) -> Cell:
     if drain is None:
         return None
     planned = drain["planned_bytes"]
-    moved = f" {drain['moved_bytes'] / planned:.0%}" if planned and drain["moved_bytes"] else ""
+    moved = f" {100 * drain['moved_bytes'] / planned:.0f} %" if planned and drain["moved_bytes"] else ""
     return f"{drain['state_text']}{moved}"
 
 
@@ -139,8 +139,6 @@ DISK_COLUMNS: Final = (
 
 OSD_COLUMNS: Final = (
     Column("osd", "osd", lambda row: row["osd"], _whole, number=True),
-    Column("up", "", lambda row: "up" if row["up"] else "down"),
-    Column("in", "", lambda row: "in" if row["in"] else "out"),
     Column("map", "map", lambda row: f"{'up' if row['up'] else 'down'} {'in' if row['in'] else 'out'}"),
     Column("severity", "outlook", _name_outlook),
     Column("fails_30d", "30 d %", lambda row: _percent(row["p_fail_30d"]), show_fraction, "%", number=True),

@@ -88,7 +88,7 @@ def _describe_chance(answers: DiskAnswers) -> str:
         return ", no outlook yet"
     if outlook["p_fail_30d"] is None:
         score = outlook["rule_score"]
-        return f", by rule {outlook['source']}" + (
+        return f", by rule {outlook['source'].removeprefix('rule:')}" + (
             f", evidence {score:.2f} of 1" if score is not None else ""
         )
     before = next((osd["p_fail_30d_week_ago"] for osd in answers.osds), None)
@@ -103,7 +103,7 @@ def _describe_identity(answers: DiskAnswers) -> Iterator[str]:
     yield f"host          {device['host'] or 'not reported'}{slot}{name}"
     for osd in answers.osds:
         size, used = osd["size_bytes"], osd["used_bytes"]
-        full = f"{used / size:.0%} full" if size and used is not None else "fullness not reported"
+        full = f"{100 * used / size:.0f} % full" if size and used is not None else "fullness not reported"
         lag = "" if osd["latency_ratio"] is None else f", latency {osd['latency_ratio']:.2f} x its peers"
         yield f"osd.{osd['osd']:<9} {'up' if osd['up'] else 'down'}, {'in' if osd['in'] else 'out'}, {full}{lag}"
     if not answers.osds:
@@ -176,7 +176,7 @@ def _read_curve(curve: Sequence[Json]) -> list[str]:
     for day in _ALIVE_DAYS:
         before = [point for point in curve if point["day"] <= day]
         if before and curve[-1]["day"] >= day:
-            told.append(f"{before[-1]['p']:.1%} after {day} days")
+            told.append(f"{100 * before[-1]['p']:.1f} % after {day} days")
     return told
 
 
@@ -210,7 +210,7 @@ def _describe_next(answers: DiskAnswers) -> Iterator[str]:
     drains = [(osd, osd["drain"]) for osd in answers.osds if osd["drain"] is not None]
     for osd, drain in drains:
         planned = drain["planned_bytes"]
-        moved = f", {drain['moved_bytes'] / planned:.0%} moved" if planned else ""
+        moved = f", {100 * drain['moved_bytes'] / planned:.0f} % moved" if planned else ""
         held = f"; held: {' '.join(drain['held_by'])}" if drain["held_by"] else ""
         yield f"osd.{osd['osd']}: {drain['state_text']}{moved}{held}; predrain drain explain {drain['id']}"
     for osd in answers.osds:

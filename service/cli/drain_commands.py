@@ -20,7 +20,7 @@ from predrain.service.cli.acting_process_text import (
 )
 from predrain.service.cli.cluster_connection import DrainAddress
 from predrain.service.cli.drain_explanation import print_drain
-from predrain.service.cli.drain_names import find_drain_id
+from predrain.service.cli.drain_names import DrainName, find_drain_id
 from predrain.service.cli.drain_progress import DONE, OVER, quote_drain_id, read_state_text, watch_drain
 from predrain.service.cli.plan_text import print_plan
 from predrain.service.cli.request_results import (
@@ -47,6 +47,7 @@ Waiting = Annotated[
         help="Watch until it is over, or held; where no controller runs, this command is the controller meanwhile.",
     ),
 ]
+DrainTarget = Annotated[str, Parameter(help="osd.N, or the device id of a disk.")]
 HERE = DrainAddress()
 
 
@@ -101,7 +102,7 @@ def _has_key(where: DrainAddress) -> bool:
 
 
 def plan_drain_command(
-    target: str,
+    target: DrainTarget,
     /,
     *,
     intent: Intent = "replace",
@@ -119,7 +120,7 @@ def plan_drain_command(
 
 
 def apply_drain_command(
-    *targets: str,
+    *targets: DrainTarget,
     intent: Intent = "replace",
     reason: Annotated[str, Parameter(help="Why; kept in the journal.")] = "",
     yes: Annotated[bool, Parameter(negative="", help="Approve at once what is planned.")] = False,
@@ -158,7 +159,7 @@ def apply_drain_command(
 
 
 def fill_osd_command(
-    target: str,
+    target: DrainTarget,
     /,
     *,
     reason: Annotated[str, Parameter(help="Why; kept in the journal.")] = "",
@@ -270,7 +271,7 @@ def _fetch_drain_plan(where: DrainAddress, target: str, intent: str) -> Json:
 
 
 def approve_drain_command(
-    drain: str,
+    drain: DrainName,
     /,
     *,
     etag: Annotated[
@@ -302,7 +303,7 @@ def approve_drain_command(
     return _act_on_drain(where, drain, "approve", ask, as_json, wait=wait)
 
 
-def reject_drain_command(drain: str, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
+def reject_drain_command(drain: DrainName, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
     """Refuse a proposed drain, of which nothing was touched. A drain that was approved is given up by `cancel`.
 
     DRAIN is its id, or `osd.N`. Exits with 1, and changes nothing, where it was approved before.
@@ -312,7 +313,7 @@ def reject_drain_command(drain: str, /, *, where: DrainAddress = HERE, as_json: 
     return post_drain_request(where, drain, "reject", as_json)
 
 
-def pause_drain_command(drain: str, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
+def pause_drain_command(drain: DrainName, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
     """Hold a drain until it is resumed; PGs in flight arrive.
 
     Example: predrain drain pause osd.217
@@ -321,7 +322,7 @@ def pause_drain_command(drain: str, /, *, where: DrainAddress = HERE, as_json: A
 
 
 def resume_drain_command(
-    drain: str, /, *, wait: Waiting = False, where: DrainAddress = HERE, as_json: AsJson = False
+    drain: DrainName, /, *, wait: Waiting = False, where: DrainAddress = HERE, as_json: AsJson = False
 ) -> int:
     """Let a paused or failed drain go on.
 
@@ -333,7 +334,7 @@ def resume_drain_command(
 
 
 def cancel_drain_command(
-    drain: str, /, *, wait: Waiting = False, where: DrainAddress = HERE, as_json: AsJson = False
+    drain: DrainName, /, *, wait: Waiting = False, where: DrainAddress = HERE, as_json: AsJson = False
 ) -> int:
     """Give a drain up; weights, upmaps, flags and settings are put back as they were.
 
@@ -344,7 +345,9 @@ def cancel_drain_command(
     return post_drain_request(where, drain, "cancel", as_json, wait=wait)
 
 
-def hand_over_drain_command(drain: str, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
+def hand_over_drain_command(
+    drain: DrainName, /, *, where: DrainAddress = HERE, as_json: AsJson = False
+) -> int:
     """Say that a verified disk may be pulled; prints what is left to do, by cephadm, by Rook or by hand.
 
     Exits with 1 while a guard refuses.
@@ -368,10 +371,10 @@ def hand_over_drain_command(drain: str, /, *, where: DrainAddress = HERE, as_jso
 
 
 def explain_drain_command(
-    drain: str,
+    drain: DrainName,
     /,
     *,
-    lines: Annotated[int, Parameter(help="How much of the journal's end.")] = 10,
+    lines: Annotated[int, Parameter(help="The number of lines from the journal's end.")] = 10,
     where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:

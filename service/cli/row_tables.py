@@ -63,6 +63,16 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
+AsCsv = Annotated[
+    bool,
+    Parameter(
+        name="--csv",
+        negative="",
+        help="Comma-separated values, all columns, each with its unit in the header.",
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RowChoice:
@@ -71,7 +81,8 @@ class RowChoice:
     sort: Annotated[
         str,
         Parameter(
-            help="A column, as --csv names it, such as `temperature`; `-temperature` puts the largest first."
+            allow_leading_hyphen=True,
+            help="A column, as --csv names it, such as `temperature`; `-temperature` puts the largest first.",
         ),
     ] = URGENCY
     filter: Annotated[
@@ -82,9 +93,7 @@ class RowChoice:
             "(TB), `age<1` (years). Repeated: all of them.",
         ),
     ] = ()
-    csv: Annotated[
-        bool, Parameter(negative="", help="Comma-separated values with all columns, units in the header.")
-    ] = False
+    csv: AsCsv = False
     as_json: Annotated[
         bool, Parameter(name="--json", negative="", help="JSON for programs: the rows as REST answers them.")
     ] = False
@@ -119,8 +128,7 @@ def choose_rows(
     rows: Iterable[Row], columns: Sequence[Column], choice: RowChoice, urgency: Callable[[Row], Any]
 ) -> list[Row]:
     """Return the rows that meet all conditions, in the order that is asked for. Raises BadChoice."""
-    if choice.csv and choice.as_json:
-        raise BadChoice("--csv and --json are two forms of one answer; give one of them")
+    require_one_form(as_csv=choice.csv, as_json=choice.as_json)
     tests = [_parse_condition(text, columns) for text in choice.filter]
     chosen = sorted((row for row in rows if all(test(row) for test in tests)), key=urgency)
     if choice.sort == URGENCY:
@@ -129,6 +137,12 @@ def choose_rows(
     known = [row for row in chosen if column.value(row) is not None]
     unknown = [row for row in chosen if column.value(row) is None]
     return sorted(known, key=lambda row: _order(column, row), reverse=choice.sort.startswith("-")) + unknown
+
+
+def require_one_form(*, as_csv: bool, as_json: bool) -> None:
+    """Raise BadChoice if two forms of one answer are asked for."""
+    if as_csv and as_json:
+        raise BadChoice("--csv and --json are two forms of one answer; give one of them")
 
 
 def _order(column: Column, row: Row) -> Any:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from predrain.service.cli.cluster_connection import DrainAddress
 from predrain.service.cli.drain_commands import HERE, post_drain_request
 from predrain.service.cli.drain_explanation import print_ways_out
-from predrain.service.cli.drain_names import find_drain_id
+from predrain.service.cli.drain_names import DrainName, find_drain_id
 from predrain.service.cli.drain_progress import quote_drain_id, read_state_text
 from predrain.service.cli.shared_options import AsJson, escape_to_one_line, print_json
 
@@ -19,7 +19,9 @@ Way = Annotated[
 ]
 
 
-def way_out(drain: str, way: Way = None, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
+def way_out(
+    drain: DrainName, way: Way = None, /, *, where: DrainAddress = HERE, as_json: AsJson = False
+) -> int:
     """List the ways out of a drain that cannot go on by itself, or take one.
 
     DRAIN is its id, or `osd.N`. The way `stay-drained` takes back a cancel whose data cannot go back. The way
@@ -48,7 +50,7 @@ def way_out(drain: str, way: Way = None, /, *, where: DrainAddress = HERE, as_js
 
 
 def insist_past_guards_command(
-    drain: str,
+    drain: DrainName,
     /,
     *,
     guard: Annotated[
