@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from predrain.actions.cluster.channel import CommandChannel
 from predrain.data.refusal import Refusal
 from predrain.service.cli.shared_options import ServiceAddress, StateAddress
-from predrain.service.config.settings import CephTable, Settings
 from predrain.service.config.state_directory import StateDir, StateInUse
 from predrain.service.terminal.person import name_typist
 from predrain.service.terminal.service_connection import CliClient, NotRunning
 from predrain.service.terminal.waiting import ClusterUnanswered, wait_for_cluster
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import CephTable, Settings
 
 IN_USE_SECONDS = 15.0
 """Time for which a command waits for another one that holds the state directory without answering: most end soon."""

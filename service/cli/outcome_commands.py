@@ -14,7 +14,9 @@ Said = Literal["failed", "removed", "replaced", "confirmed", "cleared", "unverif
 
 def record_outcome_command(
     device: Annotated[str, Parameter(help="Device id of the disk.")],
-    fate: Annotated[Said, Parameter(help="What became of it; the last statement counts.")],
+    fate: Annotated[
+        Said, Parameter(help="The end of the disk, or the finding about it; the last statement counts.")
+    ],
     /,
     *,
     note: Annotated[str, Parameter(help="Your findings.")] = "",

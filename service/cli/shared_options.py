@@ -113,7 +113,7 @@ class ServiceAddress(StateAddress):
     def remote_client(self) -> CliClient | None:
         """Return the service on another machine, or None if one of this machine is meant.
 
-        It reads standard input with `--token -`, so a command calls it once. Raises RemoteUnusable, TokenFileOpen.
+        A command calls the method once, since `--token -` reads standard input. Raises RemoteUnusable, TokenFileOpen.
         """
         if self.token not in (None, STANDARD_INPUT):
             raise RemoteUnusable(

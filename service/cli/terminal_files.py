@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, get_args
 
+from predrain.data.refusal import Refusal
 from predrain.service.cli import COMMANDS
 from predrain.service.cli.command_catalogue import CommandOption, CommandPage, list_commands
 from predrain.service.cli.completion_commands import Shell, write_completion
@@ -43,9 +44,21 @@ _PROFILE: Final = (
 )
 
 
+class CommandsMissing(Refusal):
+    """Some commands cannot be imported, so that their pages would be missing."""
+
+
 def write_terminal_files(share: Path, day: date) -> None:
-    """Write every man page, dated `day`, and the completions of the shells below `share`."""
+    """Write every man page, dated `day`, and the completions of the shells below `share`.
+
+    Raises CommandsMissing if the packages of some commands are not installed.
+    """
     pages = list_commands()
+    known = {page.words[0] for page in pages}
+    if missing := [name for names in COMMANDS.values() for name in names if name not in known]:
+        raise CommandsMissing(
+            f"the packages of {', '.join(missing)} are not installed; install predrain[service]"
+        )
     version = metadata.version("predrain")
     folder = share / "man" / "man1"
     folder.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ def _describe_problem(problem: ServiceProblem) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionCures:
-    """What a person can do if the service does not answer, if its certificate is unknown, or if it takes no token."""
+    """The cures of a service that does not answer, of an unknown certificate, and of a refused token."""
 
     unreachable: str = "start it (predrain up), or see whether it hangs"
     untrusted: str = "give --config the service's settings, which name the certificate"
