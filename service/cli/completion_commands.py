@@ -14,7 +14,7 @@ def print_completion_command(
 ) -> int:
     """Print the script by which a shell completes predrain's commands, options and words.
 
-    Example: predrain completion bash > ~/.local/share/bash-completion/completions/predrain
+    Example: predrain completion bash > ~/.local/share/bash-completion/completions/predrain.bash
     """
     print(write_completion(shell), end="")
     return 0

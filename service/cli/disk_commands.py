@@ -15,6 +15,7 @@ from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, es
 from predrain.service.terminal.service_connection import CliClient
 
 disk = App(name="disk")
+_NEWEST_ALERTS = 1000
 
 
 @disk.default
@@ -51,7 +52,7 @@ def _ask_about_disk(client: CliClient, device: str, days: int) -> DiskAnswers:
     path = f"devices/{urllib.parse.quote(device, safe='')}"
     found = client.get(path)
     osds = [row for row in list_osds(client) if row["device"] == device] if found["osds"] else []
-    alerts = [one for one in client.get("alerts")["items"] if one["device"] == device]
+    alerts = [one for one in client.get(f"alerts?limit={_NEWEST_ALERTS}")["items"] if one["device"] == device]
     return DiskAnswers(
         found, client.get(f"{path}/history?days={days}"), client.get(f"{path}/host"), osds, alerts
     )

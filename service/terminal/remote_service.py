@@ -154,10 +154,11 @@ def _read_profile(environment: Mapping[str, str]) -> RemoteNaming | None:
         ) from error
     except ValueError as error:  # neither UTF-8 nor TOML
         raise RemoteUnusable(f"the profile {path} is not TOML: {error}; correct it") from error
-    return _parse_profile(path, written)
+    return parse_profile(path, written)
 
 
-def _parse_profile(path: Path, written: Any) -> RemoteNaming:
+def parse_profile(path: Path, written: Any) -> RemoteNaming:
+    """Return the statements of a profile that was read from `path`. Raises RemoteUnusable."""
     try:
         profile = msgspec.convert(written, _Profile)
     except msgspec.ValidationError as error:
