@@ -75,6 +75,9 @@ demo: setup ## a simulated cluster with real drive histories, drained before you
 deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
 	@deploy/deb/build
 
+man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
+	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
+
 docs: .venv/.dev ## the documentation as a site, under dist/docs; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
@@ -180,4 +183,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

@@ -54,6 +54,8 @@ class Osd:
     """The host on which the OSD runs, as it reports itself. `host` is its place in CRUSH, which may have another name.
     None: unknown.
     """
+    device_name: str | None = None
+    """The kernel's name of the data device on `machine`, such as `sdb`, when the OSD started; None: unknown."""
     old_weight: float = 0.0
     """If the mon has marked the OSD out: the override that the mon restores when the OSD comes up; else 0."""
 

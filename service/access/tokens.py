@@ -137,15 +137,20 @@ def read_or_make(path: Path) -> str:
     return token
 
 
-def read_token_file(path: Path) -> str:
-    """Return the token in `path`. Raises TokenFileOpen if others may read the file or if it is empty."""
-    if path.stat().st_mode & 0o077:
-        raise TokenFileOpen(
-            f"{path} can be read by others; run chmod 600 {path}, or remove it to have a new one"
-        )
-    token = path.read_text(encoding="ascii", errors="replace").strip()
-    if len(token) < 32:
-        raise TokenFileOpen(f"{path} holds no token; remove it and start again to have a new one")
+LEAST_TOKEN_CHARACTERS = 32
+
+
+def read_token_file(path: Path, cure: str = "remove it and start again to have a new one") -> str:
+    """Return the token in `path`. cure: how to get a token there.
+
+    Raises TokenFileOpen if others may read the file or if it is empty, and OSError.
+    """
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise TokenFileOpen(f"{path} can be read by others; run chmod 600 {path}, or {cure}")
+        token = file.read().decode("ascii", errors="replace").strip()
+    if len(token) < LEAST_TOKEN_CHARACTERS:
+        raise TokenFileOpen(f"{path} holds no token; {cure}")
     return token
 
 

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from predrain.actions.cluster.lease_owner import LeaseOwner
 from predrain.data.drain import DrainState
-from predrain.service.cli.cluster_connection import ClusterAddress
+from predrain.service.cli.cluster_connection import DrainAddress
+from predrain.service.cli.shared_options import StateAddress
 from predrain.service.drains.acting_process import (
     START,
     ActingController,
@@ -49,13 +50,13 @@ def acting_in(answer: Json, client: CliClient) -> ActingController | None:
     return ActingController(place, owner, until, told["reason"])
 
 
-def describe_here(acting: ActingController, where: ClusterAddress) -> str:
+def describe_here(acting: ActingController, where: StateAddress) -> str:
     """Name the controller that acts, in a sentence with the command that starts one on this state."""
     given = (("--config", where.config), ("--state", where.state))
     return describe_acting_controller(acting, " ".join([START, *_quote_options(given)]))
 
 
-def report_nobody(drains: list[Json], client: CliClient, where: ClusterAddress) -> bool:
+def report_nobody(drains: list[Json], client: CliClient, where: DrainAddress) -> bool:
     """Say on stderr of each drain for which a controller is needed that none runs; whether there was any."""
     waiting = False
     for one in drains:
@@ -83,10 +84,14 @@ def tell_forwarding(named: str, one: Json, client: CliClient) -> Iterator[None]:
     print(f"predrain: {named}: accepted after {time.monotonic() - begun:.1f} s", file=sys.stderr)
 
 
-def options_of(where: ClusterAddress) -> str:
+def options_of(where: DrainAddress) -> str:
     """The options that were given, as they are typed again, with a blank before them."""
     words = _quote_options(
         (
+            ("--url", where.url),
+            ("--token-file", where.token_file),
+            ("--token", where.token),
+            ("--ca-file", where.ca_file),
             ("--config", where.config),
             ("--state", where.state),
             ("--conf", where.conf),
@@ -95,6 +100,8 @@ def options_of(where: ClusterAddress) -> str:
             ("--cluster-name", where.cluster_name),
         )
     )
+    if where.insecure_without_tls:
+        words.append("--insecure-without-tls")
     return "".join(f" {word}" for word in words)
 
 

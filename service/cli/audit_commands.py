@@ -11,7 +11,7 @@ from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, es
 
 def show_audit_command(
     *,
-    limit: Annotated[int, Parameter(help="The newest so many.")] = 50,
+    limit: Annotated[int, Parameter(help="The newest so many calls.")] = 50,
     where: ServiceAddress = HERE,
     as_json: AsJson = False,
 ) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from predrain.service.backup.manifest import PUBLIC_KEY
-from predrain.service.cli.shared_options import HERE, ServiceAddress, format_binary_size
+from predrain.service.cli.shared_options import THIS_MACHINE, StateAddress, format_binary_size
 from predrain.service.config.settings import SYSTEM_FILE, Settings
 from predrain.service.config.state_directory import StateDir
 from predrain.service.terminal.person import name_account
@@ -25,7 +25,7 @@ def backup_state_command(
             help="File of the private key that signs it; `backup.key` of the state directory if not said."
         ),
     ] = None,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
 ) -> int:
     """Write log, store, drains, bundles and settings into one file, while the service runs.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, print_json
+from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, print_json
 
 
 def show_cephx_user_command(
@@ -25,7 +25,7 @@ def show_cephx_user_command(
         bool, Parameter(negative="", help="For a service whose commands the mgr module carries out.")
     ] = False,
     name: Annotated[str | None, Parameter(help="Cephx user; that of the settings when not given.")] = None,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     as_json: AsJson = False,
 ) -> int:
     """Print the commands that make predrain's cephx user, and what each of its rights is for. Asks no cluster.

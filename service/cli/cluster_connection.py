@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from predrain.actions.cluster.channel import CommandChannel
 from predrain.data.refusal import Refusal
-from predrain.service.cli.shared_options import ServiceAddress
-from predrain.service.config.settings import CephTable, Settings
+from predrain.service.cli.shared_options import ServiceAddress, StateAddress
 from predrain.service.config.state_directory import StateDir, StateInUse
 from predrain.service.terminal.person import name_typist
 from predrain.service.terminal.service_connection import CliClient, NotRunning
 from predrain.service.terminal.waiting import ClusterUnanswered, wait_for_cluster
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import CephTable, Settings
 
 IN_USE_SECONDS = 15.0
 """Time for which a command waits for another one that holds the state directory without answering: most end soon."""
@@ -32,7 +34,7 @@ class NoClusterNamed(Refusal):
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class ClusterAddress(ServiceAddress):
+class ClusterAddress(StateAddress):
     """Which cluster is meant."""
 
     conf: Annotated[Path | None, Parameter(help="Ceph's configuration file.")] = None
@@ -59,12 +61,27 @@ class ClusterAddress(ServiceAddress):
         given = {key: value for key, value in said.items() if value is not None}
         return settings.model_copy(update={"ceph": settings.ceph.model_copy(update=given)})
 
+    def names_this_machine(self) -> bool:
+        """Return whether an option names a state, settings or a cluster, so that no remote service is meant."""
+        given = (self.conf, self.name, self.keyring, self.cluster_name, self.signing_key, self.recorded)
+        return super().names_this_machine() or any(one is not None for one in given)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DrainAddress(ServiceAddress, ClusterAddress):
+    """Which service answers about drains, or which cluster, where no service runs."""
+
     @contextmanager
     def service(self, *, acting: bool = False) -> Iterator[CliClient]:
-        """The running service; where none runs on this state, one of our own over the cluster while the context lasts.
+        """Yield the remote service that is named, or the running service with this state, or a service of our own over
+        the cluster while the context lasts.
 
         acting: the controller of our own works meanwhile. Raises NotRunning, NoClusterNamed and what is in the way.
         """
+        if (remote := self.remote_client()) is not None:
+            yield replace(remote, waits=True)
+            return
         settings = self.settings()
         with ExitStack() as closing:
             if self.recorded is not None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from predrain.service.cli.shared_options import AsJson, make_console, print_json
 from predrain.service.config.settings import Settings, list_setting_keys, load_settings
 
+SettingsFile = Annotated[
+    Path | None, Parameter(help="Settings file; /etc/predrain/predrain.toml when not given, if it is there.")
+]
 
-def check_settings_command(*, config: Path | None = None) -> int:
+
+def check_settings_command(*, config: SettingsFile = None) -> int:
     """Read the settings file and the variables; say what is wrong and exit with 1.
 
     Example: predrain config check --config predrain.toml
@@ -21,7 +28,7 @@ def check_settings_command(*, config: Path | None = None) -> int:
     return 0
 
 
-def show_settings_command(*, config: Path | None = None, as_json: AsJson = False) -> int:
+def show_settings_command(*, config: SettingsFile = None, as_json: AsJson = False) -> int:
     """Every setting with its value now, its default, and what it means.
 
     Example: predrain config show

@@ -21,7 +21,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.importing import ImportPart, files_below
 from predrain.data.refusal import Refusal
 from predrain.service.cli.cluster_connection import ClusterAddress, make_cluster_channel
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, print_json
+from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, print_json
 
 if TYPE_CHECKING:
     from predrain.service.streams.history_import import ImportProgress, ImportResult
@@ -67,7 +67,9 @@ TimeZone = Annotated[
 ]
 
 
-def import_backblaze_command(*paths: Path, where: ServiceAddress = HERE, how: ImportOptions = PLAIN) -> int:
+def import_backblaze_command(
+    *paths: Path, where: StateAddress = THIS_MACHINE, how: ImportOptions = PLAIN
+) -> int:
     """Take in daily tables such as Backblaze's (CSV or parquet): rows become readings, `failure` = 1 an outcome.
 
     Example: predrain data import backblaze data_Q1_2024/ --host dc1
@@ -86,7 +88,7 @@ def import_backblaze_command(*paths: Path, where: ServiceAddress = HERE, how: Im
 
 
 def smartctl_json(
-    *paths: Path, timezone: TimeZone = None, where: ServiceAddress = HERE, how: ImportOptions = PLAIN
+    *paths: Path, timezone: TimeZone = None, where: StateAddress = THIS_MACHINE, how: ImportOptions = PLAIN
 ) -> int:
     """Take in outputs of `smartctl -x --json`: one a file, one a line, one after the other, or a list.
 
@@ -111,7 +113,7 @@ def smartctl_json(
 
 
 def smartctl_text(
-    *paths: Path, timezone: TimeZone = None, where: ServiceAddress = HERE, how: ImportOptions = PLAIN
+    *paths: Path, timezone: TimeZone = None, where: StateAddress = THIS_MACHINE, how: ImportOptions = PLAIN
 ) -> int:
     """Take in what `smartctl -x` or `-a` printed as text, one output or several to a file.
 
@@ -174,7 +176,7 @@ def import_sql_command(
     query: Annotated[str, Parameter(help="What to read; SELECT only.")],
     columns: Annotated[str, Parameter(help="name=column,.. of the query's columns.")],
     timezone: TimeZone = None,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     how: ImportOptions = PLAIN,
 ) -> int:
     """Take in the rows of a query over any database: read only, streamed, duplicates ignored.
@@ -214,7 +216,7 @@ def _read_health_metrics(ask: Asking, devid: str) -> bytes:
     return reply.out
 
 
-def _import_parts(kind: str, parts: Iterable[ImportPart], how: ImportOptions, where: ServiceAddress) -> int:
+def _import_parts(kind: str, parts: Iterable[ImportPart], how: ImportOptions, where: StateAddress) -> int:
     from predrain.data.clock import SystemClock
     from predrain.service.streams.history_import import Importer
 

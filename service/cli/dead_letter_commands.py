@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from predrain.data.refusal import Refusal
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, escape_to_one_line, print_json
+from predrain.service.cli.shared_options import (
+    THIS_MACHINE,
+    AsJson,
+    StateAddress,
+    escape_to_one_line,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from predrain.data.log.log_port import Log
@@ -18,7 +24,7 @@ class NoLog(Refusal):
     """The state directory holds no log."""
 
 
-def list_dead_letters_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
+def list_dead_letters_command(*, where: StateAddress = THIS_MACHINE, as_json: AsJson = False) -> int:
     """Readings that could not be taken, each with the reason.
 
     Example: predrain deadletter list
@@ -45,7 +51,7 @@ def list_dead_letters_command(*, where: ServiceAddress = HERE, as_json: AsJson =
     return _report_unreadable_letters(found.sealed)
 
 
-def replay_dead_letters_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
+def replay_dead_letters_command(*, where: StateAddress = THIS_MACHINE, as_json: AsJson = False) -> int:
     """Send them in again; those that still cannot be taken come back with their reason.
 
     Example: predrain deadletter replay
@@ -72,7 +78,7 @@ def _report_unreadable_letters(sealed: Sequence[str]) -> int:
 
 
 @contextmanager
-def _open_log(where: ServiceAddress) -> Iterator[Log]:
+def _open_log(where: StateAddress) -> Iterator[Log]:
     from predrain.service.storage.backends import standing_log
 
     settings = where.settings()

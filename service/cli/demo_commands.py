@@ -20,14 +20,14 @@ def run_demo_command(
     replay: Annotated[Path | None, Parameter(help="folder of real histories to replay instead")] = None,
     start: Annotated[date | None, Parameter(name="--from", help="first day shown")] = None,
     days: Annotated[int | None, Parameter(help="days to show")] = None,
-    seed: int = 8,
+    seed: Annotated[int, Parameter(help="seed of the simulated cluster, a whole number")] = 8,
     speed: Annotated[float, Parameter(help="real seconds a simulated day")] = 1.0,
     mode: Annotated[
         Literal["act", "propose", "observe"],
         Parameter(help="propose: drains wait for your approval on the page"),
     ] = "act",
-    host: str = "127.0.0.1",
-    port: int = 8080,
+    host: Annotated[str, Parameter(help="address to listen on")] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="TCP port to listen on; 0 takes a free one")] = 8080,
     state: Annotated[
         Path | None, Parameter(help="folder by which other commands find it (their --state)")
     ] = None,

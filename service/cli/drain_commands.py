@@ -18,9 +18,9 @@ from predrain.service.cli.acting_process_text import (
     report_nobody,
     tell_forwarding,
 )
-from predrain.service.cli.cluster_connection import ClusterAddress
+from predrain.service.cli.cluster_connection import DrainAddress
 from predrain.service.cli.drain_explanation import print_drain
-from predrain.service.cli.drain_names import find_drain_id
+from predrain.service.cli.drain_names import DrainName, find_drain_id
 from predrain.service.cli.drain_progress import DONE, OVER, quote_drain_id, read_state_text, watch_drain
 from predrain.service.cli.plan_text import print_plan
 from predrain.service.cli.request_results import (
@@ -47,10 +47,11 @@ Waiting = Annotated[
         help="Watch until it is over, or held; where no controller runs, this command is the controller meanwhile.",
     ),
 ]
-HERE = ClusterAddress()
+DrainTarget = Annotated[str, Parameter(help="osd.N, or the device id of a disk.")]
+HERE = DrainAddress()
 
 
-def list_drains_command(*, where: ClusterAddress = HERE, as_json: AsJson = False) -> int:
+def list_drains_command(*, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
     """All drains, newest first. Exits with 3 where the cluster keeps some that cannot be verified here.
 
     Example: predrain drain list
@@ -91,7 +92,7 @@ def list_drains_command(*, where: ClusterAddress = HERE, as_json: AsJson = False
     return 0 if unverified is None else 3
 
 
-def _has_key(where: ClusterAddress) -> bool:
+def _has_key(where: DrainAddress) -> bool:
     """Return whether this host has the key that signs the controllers' entries in the config_key store."""
     from predrain.service.config.state_directory import StateDir
     from predrain.service.storage.signing_key import find_key_file
@@ -101,12 +102,12 @@ def _has_key(where: ClusterAddress) -> bool:
 
 
 def plan_drain_command(
-    target: str,
+    target: DrainTarget,
     /,
     *,
     intent: Intent = "replace",
     diff: Annotated[bool, Parameter(negative="", help="Every PG's way, line by line.")] = False,
-    where: ClusterAddress = HERE,
+    where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Print what a drain of TARGET (`osd.N` or a device id) would do. Nothing is changed.
@@ -119,7 +120,7 @@ def plan_drain_command(
 
 
 def apply_drain_command(
-    *targets: str,
+    *targets: DrainTarget,
     intent: Intent = "replace",
     reason: Annotated[str, Parameter(help="Why; kept in the journal.")] = "",
     yes: Annotated[bool, Parameter(negative="", help="Approve at once what is planned.")] = False,
@@ -131,7 +132,7 @@ def apply_drain_command(
         bool,
         Parameter(negative="", help="Reading the disk hurts clients: first make it the primary of no PG."),
     ] = False,
-    where: ClusterAddress = HERE,
+    where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Ask for a drain of each TARGET; with --yes approve it, with --wait watch it.
@@ -158,14 +159,14 @@ def apply_drain_command(
 
 
 def fill_osd_command(
-    target: str,
+    target: DrainTarget,
     /,
     *,
     reason: Annotated[str, Parameter(help="Why; kept in the journal.")] = "",
     yes: Annotated[bool, Parameter(negative="", help="Approve at once what is planned.")] = False,
     wait: Waiting = False,
     dry_run: Annotated[bool, Parameter(negative="", help="Print the plan, ask for nothing.")] = False,
-    where: ClusterAddress = HERE,
+    where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Fill a new disk in a drained slot (`osd.N`) a few PGs at a time, under the same guards as a drain.
@@ -192,7 +193,7 @@ def request_drains(
     targets: tuple[str, ...],
     intent: str,
     reason: str,
-    where: ClusterAddress,
+    where: DrainAddress,
     *,
     yes: bool,
     wait: bool,
@@ -233,7 +234,7 @@ def request_drains(
 
 
 def _report_unfinished_drains(
-    client: CliClient, where: ClusterAddress, drains: list[Json], wanted: frozenset[str], continuing: str
+    client: CliClient, where: DrainAddress, drains: list[Json], wanted: frozenset[str], continuing: str
 ) -> int:
     """Report on stderr what keeps each drain from its end, and the controller that acts on it from now on. Return the
     exit code.
@@ -263,14 +264,14 @@ def _report_unfinished_drains(
     return 3 if unfinished else 0
 
 
-def _fetch_drain_plan(where: ClusterAddress, target: str, intent: str) -> Json:
+def _fetch_drain_plan(where: DrainAddress, target: str, intent: str) -> Json:
     query = urllib.parse.urlencode({"target": target, "intent": intent})
     with where.service() as client:
         return client.get(f"plan?{query}")
 
 
 def approve_drain_command(
-    drain: str,
+    drain: DrainName,
     /,
     *,
     etag: Annotated[
@@ -280,7 +281,7 @@ def approve_drain_command(
         ),
     ] = "",
     wait: Waiting = False,
-    where: ClusterAddress = HERE,
+    where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Let a proposed drain begin; without --etag on the plan that it has now, which is printed.
@@ -302,7 +303,7 @@ def approve_drain_command(
     return _act_on_drain(where, drain, "approve", ask, as_json, wait=wait)
 
 
-def reject_drain_command(drain: str, /, *, where: ClusterAddress = HERE, as_json: AsJson = False) -> int:
+def reject_drain_command(drain: DrainName, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
     """Refuse a proposed drain, of which nothing was touched. A drain that was approved is given up by `cancel`.
 
     DRAIN is its id, or `osd.N`. Exits with 1, and changes nothing, where it was approved before.
@@ -312,7 +313,7 @@ def reject_drain_command(drain: str, /, *, where: ClusterAddress = HERE, as_json
     return post_drain_request(where, drain, "reject", as_json)
 
 
-def pause_drain_command(drain: str, /, *, where: ClusterAddress = HERE, as_json: AsJson = False) -> int:
+def pause_drain_command(drain: DrainName, /, *, where: DrainAddress = HERE, as_json: AsJson = False) -> int:
     """Hold a drain until it is resumed; PGs in flight arrive.
 
     Example: predrain drain pause osd.217
@@ -321,7 +322,7 @@ def pause_drain_command(drain: str, /, *, where: ClusterAddress = HERE, as_json:
 
 
 def resume_drain_command(
-    drain: str, /, *, wait: Waiting = False, where: ClusterAddress = HERE, as_json: AsJson = False
+    drain: DrainName, /, *, wait: Waiting = False, where: DrainAddress = HERE, as_json: AsJson = False
 ) -> int:
     """Let a paused or failed drain go on.
 
@@ -333,7 +334,7 @@ def resume_drain_command(
 
 
 def cancel_drain_command(
-    drain: str, /, *, wait: Waiting = False, where: ClusterAddress = HERE, as_json: AsJson = False
+    drain: DrainName, /, *, wait: Waiting = False, where: DrainAddress = HERE, as_json: AsJson = False
 ) -> int:
     """Give a drain up; weights, upmaps, flags and settings are put back as they were.
 
@@ -344,7 +345,9 @@ def cancel_drain_command(
     return post_drain_request(where, drain, "cancel", as_json, wait=wait)
 
 
-def hand_over_drain_command(drain: str, /, *, where: ClusterAddress = HERE, as_json: AsJson = False) -> int:
+def hand_over_drain_command(
+    drain: DrainName, /, *, where: DrainAddress = HERE, as_json: AsJson = False
+) -> int:
     """Say that a verified disk may be pulled; prints what is left to do, by cephadm, by Rook or by hand.
 
     Exits with 1 while a guard refuses.
@@ -368,11 +371,11 @@ def hand_over_drain_command(drain: str, /, *, where: ClusterAddress = HERE, as_j
 
 
 def explain_drain_command(
-    drain: str,
+    drain: DrainName,
     /,
     *,
-    lines: Annotated[int, Parameter(help="How much of the journal's end.")] = 10,
-    where: ClusterAddress = HERE,
+    lines: Annotated[int, Parameter(help="The number of lines from the journal's end.")] = 10,
+    where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Where a drain stands, what every guard says, and the end of its journal.
@@ -392,7 +395,7 @@ def explain_drain_command(
 
 
 def post_drain_request(
-    where: ClusterAddress,
+    where: DrainAddress,
     drain: str,
     act: str,
     as_json: bool,
@@ -409,7 +412,7 @@ def post_drain_request(
 
 
 def _act_on_drain(
-    where: ClusterAddress,
+    where: DrainAddress,
     named: str,
     wish: str,
     ask: Callable[[CliClient, str], Json],

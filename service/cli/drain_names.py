@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import urllib.parse
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from predrain.actions.core.state_machine import ENDED
 from predrain.data.drain import DrainState
@@ -12,6 +15,11 @@ from predrain.service.cli.drain_progress import read_state_text
 from predrain.service.terminal.service_connection import CliClient, Json
 
 _OSD = re.compile(r"osd\.(\d+)")
+
+
+DrainName = Annotated[
+    str, Parameter(help="The drain's id, or osd.N for the drain of that OSD that has not ended.")
+]
 
 
 class NoOpenDrain(Refusal):

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from predrain.data.refusal import Refusal
+from predrain.service.cli.row_tables import AsCsv, Column, require_one_form, write_csv
 from predrain.service.cli.shared_options import (
     HERE,
     AsJson,
@@ -28,6 +29,13 @@ _AGES = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1
 _AGE = re.compile(r"(\d{1,4})([hdw])", re.ASCII)
 _PAGE = 500
 """The most events of one request."""
+_EVENT_COLUMNS = (
+    Column("at", "", lambda row: row["at"], unit="UTC"),
+    *(Column(name, "", lambda row, name=name: row[name]) for name in ("kind", "host")),
+    Column("osd", "", lambda row: row["osd"], number=True),
+    Column("id", "", lambda row: row["device"]),
+    *(Column(name, "", lambda row, name=name: row[name]) for name in ("drain", "sentence")),
+)
 
 
 class BadTime(Refusal):
@@ -53,14 +61,16 @@ def list_events_command(
     ] = (),
     host: Annotated[str, Parameter(help="Only events of this host.")] = "",
     disk: Annotated[str, Parameter(help="Only events of this disk: a device id or osd.N.")] = "",
-    limit: Annotated[int, Parameter(help="The newest so many.", validator=Number(gte=1))] = 200,
+    limit: Annotated[int, Parameter(help="The newest so many events.", validator=Number(gte=1))] = 200,
     where: ServiceAddress = HERE,
+    as_csv: AsCsv = False,
     as_json: AsJson = False,
 ) -> int:
     """List what happened, newest first: OSDs down and up, disks failed and replaced, outlooks, drains, halts.
 
     Example: predrain events --since 7d --kind disk --host stor-21 failed
     """
+    require_one_form(as_csv=as_csv, as_json=as_json)
     client = where.client()
     now = datetime.fromisoformat(client.get("status")["now"])
     asked: dict[str, str | list[str]] = {"since": read_time(since, now).isoformat(), "kind": list(kind)}
@@ -70,6 +80,9 @@ def list_events_command(
     found, more = _read_pages(client, asked, limit)
     if as_json:
         print_json({"items": found, "more": more})
+        return 0
+    if as_csv:
+        write_csv(found, _EVENT_COLUMNS)
         return 0
     if not found:
         print(f"nothing of that is known since {read_time(since, now):%Y-%m-%d %H:%M} UTC")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -10,6 +11,8 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from predrain.models.forecast.part_executor import PartExecutor
 
+HistoryFile = Annotated[Path, Parameter(help="History files: parquet or CSV, one or many.")]
+Threads = Annotated[int, Parameter(help="number of threads")]
 Dask = Annotated[
     str | None, Parameter(help="tcp://SCHEDULER:8786, or local:N for N processes here (predrain[scale])")
 ]

@@ -16,6 +16,10 @@ from predrain.service.terminal.person import name_account
 from predrain.service.terminal.service_connection import CliClient, ServiceRefused
 
 
+class NothingHalted(Refusal):
+    """The service on another machine did not take the halt, or its lifting."""
+
+
 class NothingToHalt(Refusal):
     """The state directory holds no store."""
 
@@ -45,11 +49,14 @@ def lift_halt_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) 
 def _change_halt(where: ServiceAddress, why: str | None, as_json: bool) -> int:
     # A halt with a reason that is too long is accepted, too: the reason is cut.
     why = None if why is None else clean_text(why, HALT_WHY.limit) or "no reason given"
+    remote = where.remote_client()
     try:
-        body = CliClient.from_settings(where.settings()).post("halt", {"reason": why}).body
+        body = (remote or CliClient.from_settings(where.settings())).post("halt", {"reason": why}).body
         # A service of an older release answers without these two fields.
         halted, unreached, kept = body["halted"], body.get("unreached"), body.get("stored_in", [])
     except Refusal as refused:
+        if remote is not None:
+            raise _describe_remote_failure(why, refused) from refused
         if why is None and isinstance(refused, ServiceRefused):
             raise  # the service refused to lift the halt and said why
         # A halt must take effect even if the service fails: the controller reads the store.
@@ -63,6 +70,16 @@ def _change_halt(where: ServiceAddress, why: str | None, as_json: bool) -> int:
     if unreached:
         print(f"only here: {unreached}", file=sys.stderr)
     return 3 if unreached else 0
+
+
+def _describe_remote_failure(why: str | None, refused: Refusal) -> Refusal:
+    """Return the refusal of a remote service that could not be asked; the store of this machine is another one's."""
+    if why is None:
+        return NothingHalted(f"{refused}; nothing was changed")
+    return NothingHalted(
+        f"{refused}; nothing was halted. Without the service, each of these halts it: `predrain halt` on its machine, "
+        "and on the cluster: ceph config-key set predrain/halt WHY"
+    )
 
 
 def _only_here(where: ServiceAddress, why: str | None, refused: Refusal) -> str:

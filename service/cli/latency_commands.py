@@ -8,11 +8,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from predrain.service.cli.executor_choice import HistoryFile, Threads
+
 
 def score_latency_command(
-    *history: Path,
+    *history: HistoryFile,
     out: Annotated[Path, Parameter(help="parquet or CSV, by its ending")],
-    threads: int = 2,
+    threads: Threads = 2,
 ) -> int:
     """Score disks by their latency beside their host's other disks: a row for every disk and day.
 

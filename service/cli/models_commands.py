@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from predrain.data.refusal import Refusal
 from predrain.service.cli.audited_commands import record_done
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, make_console, print_json
+from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, make_console, print_json
 from predrain.service.config.state_directory import StateDir
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class BundleLocation:
 
 
 def list_bundles_command(
-    *, where: ServiceAddress = HERE, tracking_uri: Track = None, as_json: AsJson = False
+    *, where: StateAddress = THIS_MACHINE, tracking_uri: Track = None, as_json: AsJson = False
 ) -> int:
     """Registered versions, newest first, and what is installed here.
 
@@ -116,7 +116,7 @@ def set_challenger_command(
     bundle: Annotated[str | None, Parameter(help="Version, alias or folder; none ends the trial.")] = None,
     /,
     *,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     tracking_uri: Track = None,
 ) -> int:
     """Let a bundle score in the champion's shadow: it is written down, never shown, and proposes nothing.
@@ -145,7 +145,7 @@ def promote_bundle_command(
     untried: Annotated[
         bool, Parameter(negative="", help="Promote a challenger that has not scored a disk here yet.")
     ] = False,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     tracking_uri: Track = None,
 ) -> int:
     """Let a bundle score here. It is verified, installed in the state directory, and taken by a running service.
@@ -173,7 +173,7 @@ def promote_bundle_command(
     return _update_registry_aliases(place)
 
 
-def rollback_bundle_command(*, where: ServiceAddress = HERE, tracking_uri: Track = None) -> int:
+def rollback_bundle_command(*, where: StateAddress = THIS_MACHINE, tracking_uri: Track = None) -> int:
     """Let the bundle of before score again. Needs no registry.
 
     Example: predrain models rollback
@@ -186,7 +186,7 @@ def rollback_bundle_command(*, where: ServiceAddress = HERE, tracking_uri: Track
     return _update_registry_aliases(place)
 
 
-def compare_bundles_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
+def compare_bundles_command(*, where: StateAddress = THIS_MACHINE, as_json: AsJson = False) -> int:
     """Champion and challenger on what has happened since both forecast: failures foretold, false alarms, Brier score.
 
     Example: predrain models compare
@@ -255,7 +255,7 @@ def _open_model_comparison(place: BundleLocation) -> Iterator[tuple[DeployedMode
         )
 
 
-def _find_bundle_location(where: ServiceAddress, tracking_uri: str | None) -> BundleLocation:
+def _find_bundle_location(where: StateAddress, tracking_uri: str | None) -> BundleLocation:
     settings = where.settings()
     return BundleLocation(
         StateDir(settings.service.state),
@@ -265,7 +265,7 @@ def _find_bundle_location(where: ServiceAddress, tracking_uri: str | None) -> Bu
     )
 
 
-def _require_writable_location(where: ServiceAddress, tracking_uri: str | None) -> BundleLocation:
+def _require_writable_location(where: StateAddress, tracking_uri: str | None) -> BundleLocation:
     """Return the place of the bundles, for a command that writes there. Raises StateUnusable."""
     place = _find_bundle_location(where, tracking_uri)
     place.state.for_its_owner()

@@ -13,8 +13,10 @@ Said = Literal["failed", "removed", "replaced", "confirmed", "cleared", "unverif
 
 
 def record_outcome_command(
-    device: str,
-    fate: Said,
+    device: Annotated[str, Parameter(help="Device id of the disk.")],
+    fate: Annotated[
+        Said, Parameter(help="The end of the disk, or the finding about it; the last statement counts.")
+    ],
     /,
     *,
     note: Annotated[str, Parameter(help="Your findings.")] = "",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, make_console, print_json
+from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, make_console, print_json
 
 if TYPE_CHECKING:
     from predrain.service.forecasting.cost_replay import CostPreview
@@ -25,7 +25,7 @@ def preview_policy_command(
     days: Annotated[
         int, Parameter(help="The number of days up to today that are replayed.", validator=Number(gte=1))
     ] = 90,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     as_json: AsJson = False,
 ) -> int:
     """Replay the last months at other costs of a failure: what would have been moved, and what rebuilt.

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict, dataclass, replace
 
 from predrain.service.cli.acting_process_text import tell_forwarding
-from predrain.service.cli.cluster_connection import ClusterAddress
+from predrain.service.cli.cluster_connection import DrainAddress
 from predrain.service.cli.drain_progress import quote_drain_id, read_state_text
 from predrain.service.cli.shared_options import escape_to_one_line
 from predrain.service.terminal.service_connection import CliClient, Json, ServiceRefused
@@ -49,7 +49,7 @@ def report_request(request: DrainRequestResult, *, as_json: bool) -> None:
         print(f"predrain: {request.sentence}", file=sys.stderr, flush=True)
 
 
-def name_asked(client: CliClient, where: ClusterAddress) -> str:
+def name_asked(client: CliClient, where: DrainAddress) -> str:
     """The service that a command asks; where the command is a service of its own, the cluster."""
     from predrain.service.drains.live_cluster import conf_of
 

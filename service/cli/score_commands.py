@@ -9,17 +9,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.cli.executor_choice import Dask, RowsAPart, crew_of
+from predrain.service.cli.executor_choice import Dask, HistoryFile, RowsAPart, Threads, crew_of
 
 
 def score_drives_command(
-    *history: Path,
+    *history: HistoryFile,
     first: Annotated[date, Parameter(name="--from", help="first landmark day")],
     last: Annotated[date, Parameter(name="--to", help="last landmark day")],
     out: Annotated[Path, Parameter(help="parquet or CSV, by its ending")],
     every: Annotated[int, Parameter(help="days from landmark to landmark")] = 1,
     bundle: Annotated[Path | None, Parameter(help="bundle folder; by default the one that ships")] = None,
-    threads: int = 2,
+    threads: Threads = 2,
     rows_per_part: RowsAPart = None,
     dask: Dask = None,
 ) -> int:

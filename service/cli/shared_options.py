@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from predrain.service.config.settings import Settings, load_settings
+from predrain.service.terminal.remote_service import (
+    STANDARD_INPUT,
+    RemoteNaming,
+    RemoteUnusable,
+    find_remote_service,
+)
 from predrain.service.terminal.service_connection import CliClient
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from predrain.service.config.settings import Settings
 
 MetricsPort = Annotated[
     int | None,
@@ -32,25 +42,103 @@ AcceptStore = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class ServiceAddress:
-    """Which service is meant."""
+class StateAddress:
+    """Which state directory of this machine is meant."""
 
     state: Annotated[Path | None, Parameter(help="State directory of the service.")] = None
     config: Annotated[Path | None, Parameter(help="Settings file.")] = None
 
     def settings(self) -> Settings:
         """Settings under the options. Raises BadSettings."""
+        from predrain.service.config.settings import load_settings
+
         settings = load_settings(self.config)
         if self.state is None:
             return settings
         service = settings.service.model_copy(update={"state": self.state})
         return settings.model_copy(update={"service": service})
 
+    def names_this_machine(self) -> bool:
+        """Return whether an option names something of this machine, so that no remote service is meant."""
+        return self.state is not None or self.config is not None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ServiceAddress(StateAddress):
+    """Which service is meant: one on another machine, or the one that runs on a state directory of this machine."""
+
+    url: Annotated[
+        str | None,
+        Parameter(
+            group="Service on another machine",
+            help="Address of a service on another machine; PREDRAIN_URL, else the profile, when not given.",
+        ),
+    ] = None
+    token_file: Annotated[
+        Path | None,
+        Parameter(
+            group="Service on another machine",
+            help="File with a token, for its owner only (mode 0600); PREDRAIN_TOKEN_FILE when not given.",
+        ),
+    ] = None
+    token: Annotated[
+        str | None,
+        Parameter(
+            group="Service on another machine",
+            allow_leading_hyphen=True,
+            help="`-` reads the token from standard input, one line. Nothing else is taken.",
+        ),
+    ] = None
+    ca_file: Annotated[
+        Path | None,
+        Parameter(
+            group="Service on another machine",
+            help="PEM file of the CA that signed the service's certificate; PREDRAIN_CA_FILE when not given.",
+        ),
+    ] = None
+    insecure_without_tls: Annotated[
+        bool,
+        Parameter(
+            group="Service on another machine",
+            negative="",
+            help="The token may cross the network in the clear, to an http:// address.",
+        ),
+    ] = False
+
     def client(self) -> CliClient:
-        """The running service. Raises NotRunning."""
-        return CliClient.from_settings(self.settings())
+        """Return the service that is meant. Raises NotRunning, RemoteUnusable, TokenFileOpen."""
+        return self.remote_client() or CliClient.from_settings(self.settings())
+
+    def remote_client(self) -> CliClient | None:
+        """Return the service on another machine, or None if one of this machine is meant.
+
+        A command calls the method once, since `--token -` reads standard input. Raises RemoteUnusable, TokenFileOpen.
+        """
+        if self.token not in (None, STANDARD_INPUT):
+            raise RemoteUnusable(
+                "--token takes only `-`, since all users of a machine see its command lines; give --token-file a file"
+            )
+        options = RemoteNaming(
+            "the command line", self.url, self.token, self.token_file, self.ca_file, self.insecure_without_tls
+        )
+        if self.names_this_machine():
+            if self.url or self.token or self.token_file:
+                raise RemoteUnusable(
+                    "--url, --token and --token-file name a service on another machine, and --state, --config and the "
+                    "cluster's options one of this machine; give those of one service"
+                )
+            return None
+        remote = find_remote_service(options, os.environ, _read_token_line)
+        return None if remote is None else CliClient.from_remote(remote)
 
 
+def _read_token_line() -> str:
+    """Read the token from standard input; a person who types it does not see it."""
+    return getpass.getpass("token: ") if sys.stdin.isatty() else sys.stdin.readline()
+
+
+THIS_MACHINE = StateAddress()
 HERE = ServiceAddress()
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="JSON for programs.")]
 

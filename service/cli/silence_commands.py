@@ -50,7 +50,7 @@ OneSeverity = Annotated[
 
 def add_silence_command(
     *,
-    hours: Annotated[float, Parameter(help="How long it stands; 30 days, 720, at most.")],
+    hours: Annotated[float, Parameter(help="Hours that it stands; 720 h (30 days) at most.")],
     reason: Annotated[str, Parameter(help="The reason, for other persons.")],
     cause: CausePattern = "",
     host: HostPattern = "",
@@ -127,7 +127,14 @@ def list_silences_command(*, where: ServiceAddress = HERE, as_json: AsJson = Fal
     return 0
 
 
-def lift_silence_command(id: str, /, *, where: ServiceAddress = HERE) -> int:  # noqa: A002
+def lift_silence_command(
+    id: Annotated[  # noqa: A002
+        str, Parameter(help="The silence's id, as `predrain silence list` prints it.")
+    ],
+    /,
+    *,
+    where: ServiceAddress = HERE,
+) -> int:
     """End a silence now: predrain then reports the points that still stand.
 
     Example: predrain silence expire 3f9a01bc

@@ -11,9 +11,9 @@ from cyclopts import Parameter
 from predrain.data.refusal import Refusal
 from predrain.service.cli.audited_commands import record_local_act
 from predrain.service.cli.shared_options import (
-    HERE,
+    THIS_MACHINE,
     AsJson,
-    ServiceAddress,
+    StateAddress,
     escape_to_one_line,
     print_json,
 )
@@ -50,7 +50,7 @@ def migrate_store_command(
         bool,
         Parameter(negative="", help="A dump of the PostgreSQL database as it is now was made (`pg_dump`)."),
     ] = False,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
 ) -> int:
     """Bring the store to this predrain's format, or make a new one in an empty database.
 
@@ -103,7 +103,7 @@ def rollback_store_command(
     to: Annotated[
         int | None, Parameter(help="Version of the copy; the newest one below the store's if not said.")
     ] = None,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     as_json: AsJson = False,
 ) -> int:
     """List what happened since the upgrade copied the store; with --list-id put that copy in the store's place.
@@ -139,7 +139,9 @@ def rollback_store_command(
     return 0
 
 
-def show_store_command(*, url: Url = None, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
+def show_store_command(
+    *, url: Url = None, where: StateAddress = THIS_MACHINE, as_json: AsJson = False
+) -> int:
     """Print the content of the store, with the times of its oldest and newest rows.
 
     Example: predrain store status
@@ -190,7 +192,7 @@ def export_history_command(
     *,
     out: Annotated[str, Parameter(help="Folder, as a path or as a URL that fsspec knows (`s3://..`).")],
     url: Url = None,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
 ) -> int:
     """Write the history as parquet for training, up to yesterday; files that have everything are left alone.
 
@@ -213,7 +215,7 @@ def export_history_command(
     return 0
 
 
-def _locate_store(where: ServiceAddress, url: str | None) -> str | Path:
+def _locate_store(where: StateAddress, url: str | None) -> str | Path:
     """Return the database named by option or settings, else the state directory's file. Raises NoStore."""
     from predrain.service.storage.backends import place_of_store
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from predrain.data.refusal import Refusal
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, print_json
+from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, print_json
 from predrain.service.terminal.person import name_account
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def make_token_command(
             help="Days that it stands; until it is revoked if not said.", validator=Number(gt=0, lte=36_525)
         ),
     ] = None,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
 ) -> int:
     """Print a new token, once: only its hash is kept. It is good at once, in every process on the same store.
 
@@ -71,7 +71,7 @@ def make_token_command(
 def list_tokens_command(
     *,
     sessions: Annotated[bool, Parameter(negative="", help="Browsers that are signed in, too.")] = False,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
     as_json: AsJson = False,
 ) -> int:
     """Every token: who holds it, what it may do, until when; what was revoked or used, for 30 days.
@@ -102,7 +102,7 @@ def revoke_token_command(
         str, Parameter(help="A name, or the beginning of an id, as `predrain token list` shows them.")
     ],
     *,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
 ) -> int:
     """End a token, and the sessions that were signed in with it, within a second and without a restart.
 
@@ -126,7 +126,7 @@ def enrol_hosts_command(
             help="Hours within which a collector must use it.", validator=Number(gt=0, lte=24 * 36_525)
         ),
     ] = 24.0,
-    where: ServiceAddress = HERE,
+    where: StateAddress = THIS_MACHINE,
 ) -> int:
     """Print a one-time token for each host: `predrain collect --enrol TOKEN` there exchanges it for one of its own.
 
@@ -150,7 +150,7 @@ def enrol_hosts_command(
 
 
 @contextmanager
-def _open_token_book(where: ServiceAddress) -> Iterator[CredentialBook]:
+def _open_token_book(where: StateAddress) -> Iterator[CredentialBook]:
     """Open the credential book of the named service; the audit has all changes. Raises NoTokenStore."""
     from predrain.data.clock import SystemClock
     from predrain.service.access.audit import THIS_MACHINE

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from predrain.data.refusal import Refusal
-from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, print_json
+from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, print_json
 from predrain.service.config.kafka_table import KafkaTable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class NoBroker(Refusal):
     """The settings name no broker."""
 
 
-def create_topics_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
+def create_topics_command(*, where: StateAddress = THIS_MACHINE, as_json: AsJson = False) -> int:
     """Make the log's topics, those that are missing; exit with 3 when one that is there is not as it is set.
 
     Example: predrain topics create
@@ -38,7 +38,7 @@ def create_topics_command(*, where: ServiceAddress = HERE, as_json: AsJson = Fal
     return _report_topics(found, as_json)
 
 
-def list_topics_command(*, where: ServiceAddress = HERE, as_json: AsJson = False) -> int:
+def list_topics_command(*, where: StateAddress = THIS_MACHINE, as_json: AsJson = False) -> int:
     """The log's topics that the broker has; exit with 3 when one is missing, or not as it is set.
 
     Example: predrain topics list
@@ -56,7 +56,7 @@ def list_topics_command(*, where: ServiceAddress = HERE, as_json: AsJson = False
     return IN_PART if missing else code
 
 
-def _require_kafka_settings(where: ServiceAddress) -> KafkaTable:
+def _require_kafka_settings(where: StateAddress) -> KafkaTable:
     table = where.settings().kafka
     if not table.bootstrap_servers:
         raise NoBroker("no broker is named: set bootstrap_servers of [kafka] to host:port of at least one")

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.cli.executor_choice import Dask, RowsAPart, crew_of
-from predrain.service.cli.shared_options import ServiceAddress
+from predrain.service.cli.executor_choice import Dask, HistoryFile, RowsAPart, Threads, crew_of
+from predrain.service.cli.shared_options import StateAddress
 
 if TYPE_CHECKING:
     from predrain.data.reported_endings import ReportedEnding
 
 
 def train_bundle_command(
-    *history: Path,
-    out: Path,
+    *history: HistoryFile,
+    out: Annotated[Path, Parameter(help="folder into which the bundle is written")],
     until: Annotated[date | None, Parameter(help="use nothing that was known only later")] = None,
     exclude: Annotated[
         Path | None, Parameter(help="file of serial numbers, one a line, to leave out")
     ] = None,
-    seed: int = 20180630,
-    threads: int = 2,
+    seed: Annotated[int, Parameter(help="seed of the training, a whole number")] = 20180630,
+    threads: Threads = 2,
     outcomes: Annotated[
         Path | None, Parameter(help="what became of drives: parquet or CSV of serial_number, date, fate")
     ] = None,
@@ -128,7 +128,7 @@ def read_statements(
     from predrain.service.forecasting.known_fates import words_of
     from predrain.service.storage.backends import standing_store
 
-    settings = ServiceAddress(state, config).settings()
+    settings = StateAddress(state, config).settings()
     with standing_store(settings) as store:
         if store is None:
             raise StateUnusable(

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from predrain.service.cli.cluster_connection import ClusterAddress
+from predrain.service.cli.cluster_connection import DrainAddress
 from predrain.service.cli.drain_commands import HERE, post_drain_request
 from predrain.service.cli.drain_explanation import print_ways_out
-from predrain.service.cli.drain_names import find_drain_id
+from predrain.service.cli.drain_names import DrainName, find_drain_id
 from predrain.service.cli.drain_progress import quote_drain_id, read_state_text
 from predrain.service.cli.shared_options import AsJson, escape_to_one_line, print_json
 
@@ -19,7 +19,9 @@ Way = Annotated[
 ]
 
 
-def way_out(drain: str, way: Way = None, /, *, where: ClusterAddress = HERE, as_json: AsJson = False) -> int:
+def way_out(
+    drain: DrainName, way: Way = None, /, *, where: DrainAddress = HERE, as_json: AsJson = False
+) -> int:
     """List the ways out of a drain that cannot go on by itself, or take one.
 
     DRAIN is its id, or `osd.N`. The way `stay-drained` takes back a cancel whose data cannot go back. The way
@@ -48,7 +50,7 @@ def way_out(drain: str, way: Way = None, /, *, where: ClusterAddress = HERE, as_
 
 
 def insist_past_guards_command(
-    drain: str,
+    drain: DrainName,
     /,
     *,
     guard: Annotated[
@@ -58,7 +60,7 @@ def insist_past_guards_command(
     reason: Annotated[str, Parameter(help="Why; kept in the journal and in the audit.")],
     confirm: Annotated[str, Parameter(help="The drain's OSD, typed once more: osd.N.")],
     minutes: Annotated[float, Parameter(help="The most minutes that the insistence holds.")] = 60.0,
-    where: ClusterAddress = HERE,
+    where: DrainAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
     """Let one drain pass guards that refuse it now, in its present step and for 60 minutes at most.

@@ -833,10 +833,14 @@ class DeviceBody(Struct, frozen=True, kw_only=True):
     A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read.
 
     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
+    `slot`: as in the row of its OSD; null without an OSD. `device_name`: the kernel's name, such as `sdb`, when its OSD
+    started. `p_fail_30d` and the life: null without a forecast.
     """
 
     device: str
     host: str | None
+    slot: int | None
+    device_name: str | None
     osds: list[int]
     model: str | None
     serial: str | None
@@ -855,6 +859,11 @@ class DeviceBody(Struct, frozen=True, kw_only=True):
             description="The severity of a forecast, in Ceph's words. Only BAD proposes a drain by itself."
         ),
     ]
+    p_fail_30d: float | None
+    life_p10_days: float | None
+    life_p90_days: float | None
+    power_on_hours: int | None
+    temperature_c: int | None
     taken_at: datetime | None
 
 
@@ -1339,6 +1348,8 @@ class WholeDeviceBody(Struct, frozen=True, kw_only=True):
 
     device: str
     host: str | None
+    slot: int | None
+    device_name: str | None
     osds: list[int]
     model: str | None
     serial: str | None
@@ -1357,10 +1368,14 @@ class WholeDeviceBody(Struct, frozen=True, kw_only=True):
             description="The severity of a forecast, in Ceph's words. Only BAD proposes a drain by itself."
         ),
     ]
+    p_fail_30d: float | None
+    life_p10_days: float | None
+    life_p90_days: float | None
+    power_on_hours: int | None
+    temperature_c: int | None
     taken_at: datetime | None
     osd_devices: list[OsdDeviceBody]
     identity: IdentityBody | None
-    power_on_hours: int | None
     passed: bool | None
     unreadable: UnreadableBody | None
     life: LifeChangeBody

@@ -145,10 +145,12 @@ class Wire:
                 raise _Later(problem) from None
             raise problem from None
         except (OSError, http.client.HTTPException) as error:
-            if isinstance(reason := getattr(error, "reason", error), ssl.SSLCertVerificationError):
+            reason = getattr(error, "reason", error)  # urllib wraps the error of the socket
+            if isinstance(reason, ssl.SSLCertVerificationError):
                 told = f"the certificate of {self.url} is not trusted ({reason.verify_message})"
                 raise Untrusted(told) from error
-            raise Unreachable(f"no service answers at {self.url} ({error})") from error
+            why = (reason.strerror if isinstance(reason, OSError) else None) or reason
+            raise Unreachable(f"no service answers at {self.url} ({why})") from error
 
 
 class _Later(Exception):

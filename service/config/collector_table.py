@@ -39,8 +39,13 @@ T = TypeVar("T", bound=msgspec.Struct)
 SYSTEM_FILES = (Path("/etc/predrain/collector.toml"), Path("/etc/predrain/predrain.toml"))
 """The collector's own file, which its systemd unit names, else the service's, which may have the table too."""
 PREFIX = "PREDRAIN_"
-NOT_SETTINGS = frozenset({"PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"})
-"""Variables of tests and benchmarks, which are no settings."""
+NOT_SETTINGS = frozenset(
+    {
+        *("PREDRAIN_DATA", "PREDRAIN_SIM_SEED", "PREDRAIN_SIM_SEEDS"),
+        *("PREDRAIN_URL", "PREDRAIN_TOKEN_FILE", "PREDRAIN_CA_FILE", "PREDRAIN_PROFILE"),
+    }
+)
+"""Variables that are no settings: those of tests and benchmarks, and those that name a remote service to commands."""
 TABLES = (
     "collector", "kafka", "service", "forecast", "retention", "ceph", "store", "mail", "webhook", "slack",
     "teams", "pagerduty", "opsgenie", "alertmanager", "access", "oidc",

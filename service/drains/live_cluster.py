@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from sys import executable
+from typing import TYPE_CHECKING
 
 from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.cluster_port import Cluster, ConfigKeyStore, Lease
 from predrain.data.clock import SystemClock
 from predrain.data.store.store_port import Store
-from predrain.service.config.settings import CephTable
 from predrain.service.runtime.process_identity import has_ended, name_this_process
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import CephTable
 
 ETC = Path("/etc/ceph")
 """The last directory in which Ceph's own tools search."""

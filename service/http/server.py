@@ -20,11 +20,11 @@ from starlette.types import ASGIApp
 from predrain.data.clock import Clock
 from predrain.data.refusal import Refusal
 from predrain.service.access.certificate import Certificate, CertificateUnusable
+from predrain.service.access.loopback import is_loopback
 from predrain.service.access.tokens import Tokens
 from predrain.service.app.application import Application
 from predrain.service.config.settings import ServiceTable, Settings
 from predrain.service.http.connections import TlsHandshakeLimit, make_bounded_protocol, raise_connection_limit
-from predrain.service.rest.authentication import is_loopback
 from predrain.service.rest.metrics import MeasuredProcess, create_metrics
 from predrain.service.rest.rest_app import create_app
 

@@ -5,7 +5,6 @@ or without a credential.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import urllib.parse
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from predrain.data.outside_text import CALLER, clean_identifier
 from predrain.service.access.credentials import CredentialBook, CredentialEnded, CredentialKind
+from predrain.service.access.loopback import is_loopback
 from predrain.service.access.rate_limits import TokenBuckets
 from predrain.service.access.requester import PERSON_HEADER, Requester, RequestSurface
 from predrain.service.access.sessions import Session, Sessions
@@ -72,14 +72,6 @@ class RequestAccess:
         ports.
         """
         return "__Host-predrain" if self.is_over_tls(request) else f"predrain-{request.url.port or 80}"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address or name can only be reached from this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def access_of(request: Request) -> RequestAccess:

@@ -18,7 +18,7 @@ from predrain.data.ids import DeviceId, OsdId
 from predrain.data.latency_windows import LatencySummary
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outcome import DriveFate, Outcome
-from predrain.data.outlook import Status
+from predrain.data.outlook import Life, Status
 from predrain.data.outside_text import REASON
 from predrain.data.reading import Counters, Logs, OsdDevice, Protocol, Reading, Role, Smart
 from predrain.service.app.application import Application
@@ -58,10 +58,14 @@ class DeviceBody(ResponseBody):
     """A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read.
 
     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
+    `slot`: as in the row of its OSD; null without an OSD. `device_name`: the kernel's name, such as `sdb`, when its OSD
+    started. `p_fail_30d` and the life: null without a forecast.
     """
 
     device: str
     host: str | None
+    slot: int | None
+    device_name: str | None
     osds: list[OsdId]
     model: str | None
     serial: str | None
@@ -70,6 +74,11 @@ class DeviceBody(ResponseBody):
     state: LifeState
     severity: Status | None
     status: Status
+    p_fail_30d: float | None
+    life_p10_days: float | None
+    life_p90_days: float | None
+    power_on_hours: int | None
+    temperature_c: int | None
     taken_at: datetime | None
 
 
@@ -129,7 +138,6 @@ class WholeDeviceBody(DeviceBody):
 
     osd_devices: list[OsdDeviceBody]
     identity: IdentityBody | None
-    power_on_hours: int | None
     passed: bool | None
     unreadable: UnreadableBody | None
     life: LifeChangeBody
@@ -243,7 +251,6 @@ def get_device(request: Request, application: TheApplication, _: Reader, id: Id)
         **_build_device_fields(*_collect_row_inputs(sight, name, osds)),
         osd_devices=[_osd_device_body(one) for one in reading.osd_devices] if reading else [],
         identity=_build_identity_body(smart) if smart else None,
-        power_on_hours=smart.power_on_hours if smart else None,
         passed=smart.passed if smart else None,
         unreadable=unreadable_body(reading),
         life=life_change_body(life.change),
@@ -337,22 +344,44 @@ def _find_changed_devices(sight: FleetSnapshot, before: FleetSnapshot | None) ->
             | (before.osds_of().keys() if before else set())
         )
     else:
-        touched = find_differing_keys(sight.readings, before.readings) | find_differing_keys(
-            sight.lives, before.lives
+        pairs = (
+            (sight.readings, before.readings),
+            (sight.outlooks, before.outlooks),
+            (sight.lives, before.lives),
         )
+        touched = {name for now, then in pairs for name in find_differing_keys(now, then)}
     return {
         name: _collect_row_inputs(sight, name, osds.get(name, ())) if name in sight.lives else None
         for name in touched
     }
 
 
-def _collect_row_inputs(
-    sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]
-) -> tuple[DeviceId, Reading | None, DiskLife, tuple[OsdId, ...], str | None, str | None]:
-    """Return the arguments of `_build_device_fields`, with host and model as the cluster names them."""
+RowInputs = tuple[
+    DeviceId,
+    Reading | None,
+    DiskLife,
+    tuple[OsdId, ...],
+    str | None,
+    str | None,
+    str | None,
+    int | None,
+    float | None,
+    Life | None,
+]
+"""The arguments of `_build_device_fields`."""
+
+
+def _collect_row_inputs(sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]) -> RowInputs:
+    """Return the arguments of `_build_device_fields`, with host, slot and model as the cluster names them."""
     seat = sight.view.osds[osds[0]] if sight.view and osds else None
-    host, model = (seat.host, seat.model) if seat else (None, None)
-    return name, sight.readings.get(name), sight.lives[name], osds, host, model
+    place = (
+        (seat.host, seat.model, seat.device_name, sight.find_slots_by_osd()[osds[0]])
+        if seat
+        else (None, None, None, None)
+    )
+    life, outlook = sight.lives[name], sight.outlooks.get(name)
+    forecast = (outlook.p_fail_30d, outlook.life) if outlook is not None and life.is_living else (None, None)
+    return name, sight.readings.get(name), life, osds, *place, *forecast
 
 
 def _build_device_fields(
@@ -362,12 +391,18 @@ def _build_device_fields(
     osds: tuple[OsdId, ...],
     host: str | None,
     model: str | None,
+    device_name: str | None,
+    slot: int | None,
+    p_fail_30d: float | None,
+    lifespan: Life | None,
 ) -> dict[str, Any]:
     smart = smart_of(reading)
     identity = smart.identity if smart else None
     return {
         "device": name,
         "host": reading.host if reading else host or life.change.host,
+        "slot": slot,
+        "device_name": device_name,
         "osds": list(osds),
         "model": (identity.model if identity else None) or model,
         "serial": identity.serial if identity else None,
@@ -376,6 +411,11 @@ def _build_device_fields(
         "state": life.state,
         "severity": life.severity,
         "status": life.severity or Status.UNKNOWN,
+        "p_fail_30d": p_fail_30d,
+        "life_p10_days": lifespan.p10_days if lifespan else None,
+        "life_p90_days": lifespan.p90_days if lifespan else None,
+        "power_on_hours": smart.power_on_hours if smart else None,
+        "temperature_c": smart.temperature_c if smart else None,
         "taken_at": reading.taken_at if reading else None,
     }
 

@@ -11,6 +11,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from predrain.data.clock import Clock
 from predrain.service.access.audit import Audit
 from predrain.service.access.credentials import CredentialBook
+from predrain.service.access.loopback import is_loopback
 from predrain.service.access.rate_limits import TokenBuckets
 from predrain.service.access.sessions import Sessions
 from predrain.service.access.tokens import Tokens
@@ -46,7 +47,7 @@ from predrain.service.rest import (
 )
 from predrain.service.rest.admission import Admission
 from predrain.service.rest.audit_middleware import AuditMiddleware
-from predrain.service.rest.authentication import RequestAccess, is_loopback
+from predrain.service.rest.authentication import RequestAccess
 from predrain.service.rest.caller_classes import compute_budgets
 from predrain.service.rest.forwarded_headers import ProxyForwarding
 from predrain.service.rest.http_caching import PACKING, WORTH_PACKING_BYTES

@@ -7,17 +7,20 @@ import ssl
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from predrain.data.refusal import Refusal
 from predrain.service.access import tokens
 from predrain.service.access.certificate import create_own_tls_context
 from predrain.service.access.requester import PERSON_HEADER
 from predrain.service.client.http_exchange import HttpAnswer, ServiceProblem, Unreachable, Untrusted, Wire
-from predrain.service.config.settings import Settings
 from predrain.service.config.state_directory import StateDir
 from predrain.service.terminal.person import name_typist
+from predrain.service.terminal.remote_service import RemoteService
 from predrain.service.terminal.waiting import ClusterUnanswered, wait_for_cluster
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import Settings
 
 Json: TypeAlias = Any
 """The content of an answer; commands print it and read single fields of it."""
@@ -35,6 +38,7 @@ class ServiceRefused(Refusal):
         super().__init__(detail)
 
 
+UNAUTHORIZED = 401
 LISTS = {"/api/v1/drains": "predrain drain list", "/api/v1/silences": "predrain silence list"}
 """The commands that list what a problem says is listed at an address."""
 
@@ -43,6 +47,27 @@ def _describe_problem(problem: ServiceProblem) -> str:
     """Return a problem as a sentence of the command line, with the command in place of REST's address."""
     listed = LISTS.get(str(problem.body.get("listed_at")))
     return f"{problem} List them: {listed}" if listed else str(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionCures:
+    """The cures of a service that does not answer, of an unknown certificate, and of a refused token."""
+
+    unreachable: str = "start it (predrain up), or see whether it hangs"
+    untrusted: str = "give --config the service's settings, which name the certificate"
+    token: str = ""
+
+
+def _list_remote_cures(remote: RemoteService) -> ConnectionCures:
+    made = "`predrain token create` makes one on the service's machine"
+    return ConnectionCures(
+        "check the address, and the network and its firewalls; on the service's machine: predrain doctor",
+        "give --ca-file the PEM file of the CA that signed it (PREDRAIN_CA_FILE, or `ca_file` of the profile), or "
+        "use a name that it was made for",
+        f"the token is that of {remote.token_source}; {made}"
+        if remote.token
+        else f"give a token by --token-file, PREDRAIN_TOKEN_FILE or a profile; {made}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +91,7 @@ class CliClient:
     """The person whom the service shall name, where the token is its own file's."""
     waits: bool = False
     """True if a request that needs an answer of the cluster is sent again until the cluster has answered."""
+    cures: ConnectionCures = ConnectionCures()
     _wire: Wire = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +106,9 @@ class CliClient:
         state = StateDir(settings.service.state)
         url = state.find_service_url()
         if url is None or not url.startswith(("http://", "https://")):
-            raise NotRunning(f"no service runs on {state.path}; start it (predrain up), or say --state")
+            raise NotRunning(
+                f"no service runs on {state.path}; start it (predrain up), or say --state, or --url of a remote one"
+            )
         try:
             token = tokens.read_token_file(state.token)
         except OSError as error:
@@ -89,6 +117,17 @@ class CliClient:
             ) from error
         chain = settings.service.tls_certificate if url.startswith("https://") else None
         return cls(url, token, None if chain is None else create_own_tls_context(chain), person=name_typist())
+
+    @classmethod
+    def from_remote(cls, remote: RemoteService) -> CliClient:
+        """The service on another machine. Raises RemoteUnusable."""
+        return cls(
+            remote.url,
+            remote.token,
+            remote.create_tls_context(),
+            person=name_typist(),
+            cures=_list_remote_cures(remote),
+        )
 
     def get(self, path: str) -> Json:
         """GET below /api/v1."""
@@ -111,14 +150,13 @@ class CliClient:
             answer = ask()
             return RestReply(answer.status, answer.json())
         except ServiceProblem as problem:
-            refusal = ServiceRefused(problem.status, _describe_problem(problem), problem.body)
+            cure = f"; {self.cures.token}" if problem.status == UNAUTHORIZED and self.cures.token else ""
+            refusal = ServiceRefused(problem.status, f"{_describe_problem(problem)}{cure}", problem.body)
             seconds = problem.retry_after_seconds
             if self.waits and seconds is not None and problem.body.get("waits_for") == "cluster":
                 raise ClusterUnanswered(refusal, seconds) from problem
             raise refusal from problem
         except Untrusted as error:
-            raise NotRunning(
-                f"{error}; give --config the service's settings, which name the certificate"
-            ) from error
+            raise NotRunning(f"{error}; {self.cures.untrusted}") from error
         except (Unreachable, ValueError) as error:
-            raise NotRunning(f"{error}; start it (predrain up), or see whether it hangs") from error
+            raise NotRunning(f"{error}; {self.cures.unreachable}") from error

@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, get_type_hints
-
-from cyclopts import App, Argument
 
 from predrain.actions.guards import GUARDS
 from predrain.data.drain import DrainState
 from predrain.data.outside_text import TEXT_FIELDS
-from predrain.service.cli import _import_all_commands, app
+from predrain.service.cli.command_catalogue import CommandOption, CommandPage, list_commands
 from predrain.service.config.channels import list_channel_names
 from predrain.service.config.collector_table import CollectorTable
 from predrain.service.config.settings import NAME, find_table_model, is_table_named, list_setting_keys
@@ -27,7 +25,6 @@ OPTIONS: Row = ("option", "kind", "default", "meaning")
 CHANNELS_WITH_SECTION = ("mail", "webhook")
 SHARED = 8
 """In how many commands an option stands before it is one that many share."""
-EMPTY = ("None", "", "()", "False", str(inspect.Parameter.empty))
 
 
 def table(head: Row, rows: list[Row]) -> str:
@@ -100,15 +97,11 @@ def guards() -> str:
 
 def commands() -> str:
     """Every command: what it does, how it is written, its options; those that many share stand first and once."""
-    _import_all_commands()
-    found = sorted(_leaves(app, ()))
-    options = {words: [one for one in _taken(command) if one.show] for words, command in found}
-    seen = Counter(
-        _option(one) for taken in options.values() for one in taken if one.field_info.is_keyword_only
-    )
+    pages = list_commands()
+    seen = Counter(_option(one) for page in pages for one in page.options if not one.positional)
     shared = {option for option, times in seen.items() if times >= SHARED}
     parts = ["## Options that many commands share", table(OPTIONS, sorted(shared))]
-    parts += [_command(words, command, options[words], shared) for words, command in found]
+    parts += [_command(page, shared) for page in pages]
     return "\n\n".join(parts)
 
 
@@ -154,43 +147,17 @@ def _kind_of(of: str, key: str) -> str:
     return kind(field.annotation, field.metadata)
 
 
-def _leaves(group: App, above: Row) -> Iterator[tuple[Row, App]]:
-    for name in group:
-        if name.startswith("-"):
-            continue
-        if group[name].default_command is None:
-            yield from _leaves(group[name], (*above, name))
-        else:
-            yield (*above, name), group[name]
+def _option(one: CommandOption) -> Row:
+    shown = "needed" if one.required else f"`{one.default}`" if one.default else ""
+    words = "switch" if one.is_switch else kind(one.kind)
+    return ", ".join(f"`{name}`" for name in one.names), words, shown, one.help
 
 
-def _taken(command: App) -> Iterator[Argument]:
-    yield from command.assemble_argument_collection(parse_docstring=True)
-
-
-def _option(one: Argument) -> Row:
-    default = str(one.field_info.default)
-    shown = "needed" if one.required else "" if default in EMPTY else f"`{default}`"
-    words = "switch" if one.hint is bool else kind(one.hint)
-    return ", ".join(f"`{name}`" for name in one.names), words, shown, one.parameter.help or ""
-
-
-def _command(words: Row, command: App, taken: list[Argument], shared: set[Row]) -> str:
-    assert command.default_command is not None
-    told = (inspect.getdoc(command.default_command) or "").partition("\nParameters\n")[0].strip()
-    prose, _, example = told.partition("Example: ")
-    written = f"predrain {' '.join(words)}"
-    for one in taken:
-        if not one.field_info.is_keyword_only:
-            many = one.field_info.kind is inspect.Parameter.VAR_POSITIONAL
-            name = one.names[0].lstrip("-").upper()
-            written += f" {name}..." if many else f" {name}" if one.required else f" [{name}]"
-        elif one.required:
-            written += f" {one.names[0]} {one.names[0].lstrip('-').upper()}"
-    parts = [f"## {' '.join(words)}", prose.strip(), f"```\n{written}\n```"]
-    if example.strip() != written:
-        parts.append(f"For example:\n\n```\n{' '.join(example.split())}\n```")
-    listed = [_option(one) for one in taken]
+def _command(page: CommandPage, shared: set[Row]) -> str:
+    parts = [f"## {' '.join(page.words)}", page.prose, f"```\n{page.usage}\n```"]
+    if page.example != page.usage:
+        parts.append(f"For example:\n\n```\n{page.example}\n```")
+    listed = [_option(one) for one in page.options]
     if own := [row for row in listed if row not in shared]:
         parts.append(table(OPTIONS, own))
     if others := [row[0] for row in listed if row in shared]:

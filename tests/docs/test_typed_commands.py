@@ -14,6 +14,7 @@ from cyclopts import CoercionError, CycloptsError, MissingArgumentError
 from predrain.service.cli import app
 from predrain.service.config import collector_table
 from predrain.service.config.settings import list_setting_keys, load_settings
+from predrain.service.terminal.remote_service import parse_profile
 from tests.docs import shell_lines
 from tests.docs.pages import DOCS, ROOT, Block, blocks, pages, spoken
 from tests.docs.routes import document
@@ -103,11 +104,13 @@ def test_every_table_of_settings_is_one(tmp_path: Path) -> None:
     for block in shown:
         file = tmp_path / "predrain.toml"
         file.write_text(block.text)
-        (
-            collector_table.load_collector_settings
-            if tomllib.loads(block.text).keys() == {"collector"}
-            else load_settings
-        )(file, {})
+        written = tomllib.loads(block.text)
+        if "url" in written:  # the profile of a terminal
+            parse_profile(file, written)
+        elif written.keys() == {"collector"}:
+            collector_table.load_collector_settings(file, {})
+        else:
+            load_settings(file, {})
 
 
 def test_every_setting_that_a_sentence_names_is_one() -> None:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from typing import get_args
 
 import pytest
-from cyclopts import App
 
+from predrain.service.cli import COMMANDS as COMMANDS_BY_GROUP
 from predrain.service.cli import app, main
+from predrain.service.cli.command_catalogue import find_commands, list_commands
 
-
-def commands(group: App, *above: str) -> Iterator[list[str]]:
-    """Every command under `group`, by its words."""
-    for name in group:
-        if name.startswith("-"):
-            continue
-        if group[name].default_command is None:
-            yield from commands(group[name], *above, name)
-        else:
-            yield [*above, name]
-
-
-COMMANDS = list(commands(app))
+COMMANDS = [list(words) for words, _ in find_commands(app)]
 
 
 @pytest.mark.slow
@@ -43,3 +32,43 @@ def test_the_list_of_commands_says_what_each_does(capsys: pytest.CaptureFixture[
     lines = [line.strip("│ ") for line in shown.splitlines() if line.startswith("│ ")]
     listed = {line.split()[0]: line.split()[1:] for line in lines}
     assert all(listed[words[0]] for words in COMMANDS if len(words) == 1)
+
+
+UNITS = (
+    "days",
+    "hours",
+    "minutes",
+    "seconds",
+    "number",
+    "tcp port",
+    "version",
+    "events",
+    "calls",
+    "rows",
+    "seed",
+)
+"""What a number counts, one of which its help says; a seed counts nothing."""
+
+
+@pytest.mark.slow
+def test_each_option_has_a_help_and_each_number_says_what_it_counts() -> None:
+    options = [(page.words, one) for page in list_commands() for one in page.options]
+    assert [(words, one.names) for words, one in options if not one.help] == []
+    numbers = [(words, one) for words, one in options if set(get_args(one.kind) or [one.kind]) & {int, float}]
+    assert len(numbers) > 20
+    silent = [
+        (words, one.names, one.help)
+        for words, one in numbers
+        if not any(unit in one.help.casefold() for unit in UNITS)
+    ]
+    assert silent == []
+
+
+def test_the_list_of_commands_has_a_heading_for_each_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(group.name) for group in COMMANDS_BY_GROUP]
+    assert places == sorted(places)
+    assert {name for names in COMMANDS_BY_GROUP.values() for name in names} == {
+        words[0] for words in COMMANDS
+    }

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from cyclopts import App
 
 from predrain.actions.core.drain_cost import DeathCosts
 from predrain.actions.core.drain_policy import Policy
@@ -212,18 +210,11 @@ def test_config_check_refuses_what_the_service_would_not_start_with(
 
 def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
     from predrain.service.cli import app
+    from predrain.service.cli.command_catalogue import find_commands
 
     text = (DOCS / "cli.md").read_text()
-
-    def commands(group: App, *above: str) -> Iterator[str]:
-        under = [name for name in group if not name.startswith("-")] if group.default_command is None else []
-        if not under:
-            yield " ".join(above)
-        for name in under:
-            yield from commands(group[name], *above, name)
-
-    for command in commands(app):
-        assert f"`predrain {command}`" in text, command
+    for words, _ in find_commands(app):
+        assert f"`predrain {' '.join(words)}`" in text, words
 
 
 def test_what_a_failure_costs_can_be_set_by_pool_class_and_host(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def osd_metadata(raw: bytes) -> Mapping[OsdId, OsdMetadata]:
 
 
 def _split_device_names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.split(",") if name)
+    return tuple(clean_identifier(name, CLUSTER_NAME.limit) for name in text.split(",") if name)
 
 
 def _parse_device_ids(text: str) -> dict[str, DeviceId]:

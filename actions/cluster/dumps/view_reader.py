@@ -228,6 +228,7 @@ class ClusterReader:
                 model=own.model,
                 shared_devices=own.beside,
                 machine=told,
+                device_name=body.data[0] if body and body.data else None,
                 old_weight=row.old_weight,
             )
             old = self._osds.get(id_)

@@ -52,6 +52,22 @@ def test_the_service_package_runs_and_leaves_the_laboratory_out(built: Packages,
     assert built.service.stat().st_size < 200 * MB
 
 
+def test_the_service_package_has_man_pages_and_completions_of_its_commands(
+    built: Packages, tmp_path: Path
+) -> None:
+    unpack(built.service, tmp_path)
+    share = tmp_path / "usr" / "share"
+    names = {page.name for page in (share / "man" / "man1").iterdir()}
+    assert {
+        "predrain.1.gz",
+        "predrain-disks.1.gz",
+        "predrain-drain-apply.1.gz",
+        "predrain-backtest.1.gz",
+    } <= names
+    for completion in ("bash-completion/completions/predrain", "zsh/vendor-completions/_predrain"):
+        assert "way-out" in (share / completion).read_text()
+
+
 def test_the_collector_package_runs_and_names_the_other_package_for_the_service(
     built: Packages, tmp_path: Path
 ) -> None:

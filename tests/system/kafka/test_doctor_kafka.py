@@ -11,7 +11,7 @@ from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog
 from predrain.data.log.log_port import Record, Topic
 from predrain.data.refusal import Refusal
-from predrain.service.cli.shared_options import ServiceAddress
+from predrain.service.cli.shared_options import StateAddress
 from predrain.service.cli.topics_commands import create_topics_command
 from predrain.service.config.settings import load_settings
 from predrain.service.doctor.finding import Finding
@@ -81,7 +81,7 @@ def test_a_password_that_is_refused_is_told(
 
 def test_records_that_wait_are_counted_and_what_is_done_is_not(broker: Process, file: Path) -> None:
     settings(file, [broker.address()])
-    assert create_topics_command(where=ServiceAddress(config=file)) == 0
+    assert create_topics_command(where=StateAddress(config=file)) == 0
     assert told(file)["kafka worker"].told.startswith("0 records")
     log = KafkaLog(load_settings(file, {}).kafka.make_broker())
     log.append(Topic.READINGS, [Record(f"disk-{n}", b"reading") for n in range(30)])

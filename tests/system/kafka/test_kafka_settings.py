@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from predrain.data.log.log_port import Topic
-from predrain.service.cli.shared_options import ServiceAddress
+from predrain.service.cli.shared_options import StateAddress
 from predrain.service.cli.topics_commands import NoBroker, create_topics_command, list_topics_command
 from predrain.service.config.kafka_table import KafkaTable
 from predrain.service.config.secret_file import NoSecret
@@ -63,7 +63,7 @@ def test_topics_are_listed_as_missing_then_made_then_there(
     written = f"[kafka]\nbootstrap_servers = ['{broker.address()}']\nprefix = '{prefix}'\n"
     written += "replication_factor = 1\nmin_insync_replicas = 1\n"
     file.write_text(written + "readings_partitions = 3\n")
-    where = ServiceAddress(config=file)
+    where = StateAddress(config=file)
     assert list_topics_command(where=where) == 3
     assert capsys.readouterr().err.count("is missing: predrain topics create") == len(Topic)
     assert create_topics_command(where=where) == 0
@@ -78,4 +78,4 @@ def test_topics_are_listed_as_missing_then_made_then_there(
 def test_settings_without_a_broker_are_told(tmp_path: Path) -> None:
     (tmp_path / "predrain.toml").write_text("")
     with pytest.raises(NoBroker, match=r"set bootstrap_servers of \[kafka\]"):
-        list_topics_command(where=ServiceAddress(config=tmp_path / "predrain.toml"))
+        list_topics_command(where=StateAddress(config=tmp_path / "predrain.toml"))

@@ -1542,10 +1542,14 @@ export interface components {
          * @description A disk in a list. `host`, `taken_at`: of its newest reading; unknown for a disk that was never read.
          *
          *     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
+         *     `slot`: as in the row of its OSD; null without an OSD. `device_name`: the kernel's name, such as `sdb`, when its OSD
+         *     started. `p_fail_30d` and the life: null without a forecast.
          */
         DeviceBody: {
             device: string;
             host: string | null;
+            slot: number | null;
+            device_name: string | null;
             osds: number[];
             model: string | null;
             serial: string | null;
@@ -1554,6 +1558,11 @@ export interface components {
             state: components["schemas"]["LifeState"];
             severity: components["schemas"]["Status"] | null;
             status: components["schemas"]["Status"];
+            p_fail_30d: number | null;
+            life_p10_days: number | null;
+            life_p90_days: number | null;
+            power_on_hours: number | null;
+            temperature_c: number | null;
             taken_at: string | null;
         };
         /** @description A drain that this device had. */
@@ -2562,6 +2571,8 @@ export interface components {
         WholeDeviceBody: {
             device: string;
             host: string | null;
+            slot: number | null;
+            device_name: string | null;
             osds: number[];
             model: string | null;
             serial: string | null;
@@ -2570,10 +2581,14 @@ export interface components {
             state: components["schemas"]["LifeState"];
             severity: components["schemas"]["Status"] | null;
             status: components["schemas"]["Status"];
+            p_fail_30d: number | null;
+            life_p10_days: number | null;
+            life_p90_days: number | null;
+            power_on_hours: number | null;
+            temperature_c: number | null;
             taken_at: string | null;
             osd_devices: components["schemas"]["OsdDeviceBody"][];
             identity: components["schemas"]["IdentityBody"] | null;
-            power_on_hours: number | null;
             passed: boolean | null;
             unreadable: components["schemas"]["UnreadableBody"] | null;
             life: components["schemas"]["LifeChangeBody"];
