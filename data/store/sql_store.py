@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -160,10 +159,18 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
     def save_outlooks(self, outlooks: Iterable[Outlook]) -> None:
         """Store outlooks, keyed by (device, as_of); only a device's newest one with its survival curve."""
         by_time = sorted(outlooks, key=attrgetter("as_of"))
-        newest = [_build_outlook_row(one) for one in {one.device: one for one in by_time}.values()]
+        last = {one.device: place for place, one in enumerate(by_time)}
+        rows, newest = list[Row](), list[Row]()
+        for place, one in enumerate(by_time):
+            is_newest = last[one.device] == place
+            document, whole = documents.OUTLOOK.write_history(one, newest=is_newest)
+            row = {"device": one.device, "as_of": to_microseconds(one.as_of), "document": document}
+            rows.append(row)
+            if is_newest:
+                newest.append({**row, "document": whole})
         self._replace(
             store_schema.outlooks,
-            [_build_outlook_row(replace(one, survival=None)) for one in by_time],
+            rows,
             *("device", "as_of"),
             beside=lambda connection: self._keep_latest(
                 connection, store_schema.latest_outlooks, "as_of", _in_order(["device"], newest), again=True
@@ -447,14 +454,6 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
             return body.read(document)
 
         return self._database.set_aside.read_all(table.name, [document for document, _ in found], read)
-
-
-def _build_outlook_row(outlook: Outlook) -> Row:
-    return {
-        "device": outlook.device,
-        "as_of": to_microseconds(outlook.as_of),
-        "document": documents.OUTLOOK.write(outlook),
-    }
 
 
 def _in_order(keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:

@@ -191,7 +191,7 @@ class _DrainBody:
 
 READING: BodyWithContext[Reading] = _ReadingBody()
 LATENCY: BodyCodec[LatencySummary] = JsonShape(LatencySummary)
-OUTLOOK: BodyCodec[Outlook] = JsonShape(Outlook)
+OUTLOOK: JsonShape[Outlook] = JsonShape(Outlook)
 DRAIN: BodyCodec[Drain] = _DrainBody()
 JOURNAL_ENTRY: BodyCodec[JournalEntry] = JsonShape(JournalEntry, complete=add_event_to_older_line)
 OUTCOME: BodyCodec[Outcome] = JsonShape(Outcome)
