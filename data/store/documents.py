@@ -126,9 +126,7 @@ class OutlookDocument(Document[Outlook]):
         return document, compress_document(self._shape.write_form(form), self._dictionary, _CURVE_LEVEL)
 
 
-def compress_document(
-    plain: bytes, dictionary: int = NO_DICTIONARY, level: int | None = None
-) -> bytes:
+def compress_document(plain: bytes, dictionary: int = NO_DICTIONARY, level: int | None = None) -> bytes:
     """Compress bytes into one frame of zstd, as they are stored. level: of zstd; None: the usual one."""
     return _mine.get_packer(dictionary, _LEVEL[dictionary] if level is None else level).compress(plain)
 

@@ -30,7 +30,7 @@ from predrain.data.store import (
 )
 from predrain.data.store.audit_rows import AuditRows
 from predrain.data.store.change_feed import read_store_changes
-from predrain.data.store.database import Database
+from predrain.data.store.database import KEPT, Conflict, Database
 from predrain.data.store.store_cluster import StoreCluster
 from predrain.data.store.store_port import AUDIT, Checkpoint, StoreChanges
 from predrain.data.store.store_schema import to_microseconds
@@ -86,9 +86,7 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         )
 
         def keep(connection: Connection) -> int:
-            new = self._database.insert_many(
-                connection, store_schema.readings, rows, lambda insert: insert.on_conflict_do_nothing()
-            )
+            new = self._database.insert_many(connection, store_schema.readings, rows, KEPT)
             self._keep_latest(connection, store_schema.latest_readings, "taken_at", rows, again=False)
             checkpointing.drop_overtaken(self._database, connection, rows)
             return new
@@ -357,14 +355,11 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         `beside` runs in the same transaction.
         """
 
-        def replacing(insert: Any) -> Any:
-            fresh = {one.name: insert.excluded[one.name] for one in table.columns if one.name not in keys}
-            return insert.on_conflict_do_update(index_elements=keys, set_=fresh)
-
+        fresh = tuple(one.name for one in table.columns if one.name not in keys)
         ordered = _in_order(keys, list({tuple(row[key] for key in keys): row for row in rows}.values()))
 
         def keep(connection: Connection) -> None:
-            self._database.insert_many(connection, table, ordered, replacing)
+            self._database.insert_many(connection, table, ordered, Conflict(keys, fresh))
             beside(connection)
 
         if ordered:
@@ -412,16 +407,11 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
                 latest[row["device"]] = row
         number = self._database.read_transaction_number(connection)
 
-        def later(insert: Any) -> Any:
-            fresh, kept = insert.excluded[time], table.c[time]
-            return insert.on_conflict_do_update(
-                index_elements=["device"],
-                set_={name: insert.excluded[name] for name in (time, "document", "written")},
-                where=fresh >= kept if again else fresh > kept,
-            )
-
         self._database.insert_many(
-            connection, table, [{**row, "written": number} for row in latest.values()], later
+            connection,
+            table,
+            [{**row, "written": number} for row in latest.values()],
+            Conflict(("device",), (time, "document", "written"), later=time, again=again),
         )
 
     def _history(

@@ -156,7 +156,18 @@ class _ReadingBody:
         return self._reading(self._form.read(raw))
 
     def build_value(self, form: Any) -> Reading:
-        return self._reading(self._form.build_value(form))
+        if form.smart is None or form.unreadable is not None:
+            return self._reading(self._form.build_value(form))
+        # The usual case in one conversion: only the report differs from its form.
+        return Reading(
+            form.device,
+            form.host,
+            form.taken_at.astimezone(UTC),
+            form.received_at.astimezone(UTC),
+            msgspec.convert(form.smart, Smart, from_attributes=True),
+            tuple(msgspec.convert(one, OsdDevice, from_attributes=True) for one in form.seats),
+            form.kernel_errors,
+        )
 
     def _reading(self, form: _ReadingForm) -> Reading:
         seen: Smart | Unreadable

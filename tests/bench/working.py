@@ -21,7 +21,7 @@ import psycopg
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog
-from predrain.data.log.log_port import Record, Topic
+from predrain.data.log.log_port import Topic
 from predrain.data.reading import Smart
 from predrain.data.store.postgres_store import PostgresStore
 from predrain.data.store.store_schema import to_microseconds
@@ -34,7 +34,14 @@ from predrain.service.processes.worker_process import WorkerProcess
 from predrain.service.runtime.python_runtime import tune_garbage_collector
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, Work
-from tests.bench.streaming import build_looks, build_month, open_raw_consumer, open_stage, save_months, send_all
+from tests.bench.streaming import (
+    build_looks,
+    build_month,
+    open_raw_consumer,
+    open_stage,
+    save_months,
+    send_all,
+)
 
 DRIVES, LOOKS, STEP = 3_000, 6, 500
 MOST_TIMES = 3.5
@@ -78,9 +85,10 @@ def worked_raw() -> Work:
         fleet = scene.drives(DRIVES)
         bundle = Bundle.load(threads=1)
         columns = _build_columns(bundle, fleet)
-        with closing(open_raw_consumer(at.bootstrap, "predrain.readings")) as consumer, psycopg.connect(
-            at.database
-        ) as connection:
+        with (
+            closing(open_raw_consumer(at.bootstrap, "predrain.readings")) as consumer,
+            psycopg.connect(at.database) as connection,
+        ):
             for table in TABLES:
                 connection.execute(table.encode())
             connection.commit()
@@ -133,9 +141,7 @@ def _take_all(at: scene.Stage, fleet: list[Smart], step: Callable[[], int]) -> W
         _drain(step, left)
     work.amount = left
     each = 1e6 / left
-    work.note = (
-        f"{work.cpu * each:.0f} us CPU a reading; broker and database {(scene.burnt() - servers) * each:.0f} us"
-    )
+    work.note = f"{work.cpu * each:.0f} us CPU a reading; broker and database {(scene.burnt() - servers) * each:.0f} us"
     return work
 
 
