@@ -125,7 +125,11 @@ def judge_symptoms(state: DriveState) -> RuleVerdict | None:
 
 def _collect_signs(state: DriveState, face: Face) -> tuple[DefectSign, ...]:
     kind, counters = _find_kind(face), face.counters
-    found = [sign for ask in kind.first for sign in ask(state, face)]
+    found = list[DefectSign]()
+    if face.passed is False or face.failed_self_tests or state.io_errors:
+        found += (sign for ask in _OF_EVERY_KIND for sign in ask(state, face))
+    for ask in kind.first:
+        found += ask(state, face)
     for rule in kind.rules:
         if getattr(counters, rule.counter):  # a drive seldom has any
             found += rule.find_signs(state, face)
@@ -164,18 +168,18 @@ Ask = Callable[[DriveState, Face], Iterator[DefectSign]]
 
 @dataclass(frozen=True, slots=True)
 class _SignFinders:
-    """The signs that are looked for in one kind of drive, in their order."""
+    """The signs that are looked for in one kind of drive after those of every kind, in their order."""
 
     first: tuple[Ask, ...]
     rules: tuple[CounterRule, ...]
     last: tuple[Ask, ...] = ()
 
 
-_ALWAYS: Final[tuple[Ask, ...]] = (_own_verdict, find_self_test_sign, find_io_error_signs)
-_NVME: Final = _SignFinders((*_ALWAYS, critical_warning, find_spare_sign, find_wear_sign), NVME)
-_SAS: Final = _SignFinders((*_ALWAYS, find_spare_sign, find_wear_sign), SAS)
-_SSD: Final = _SignFinders((*_ALWAYS, find_spare_sign, find_wear_sign), SSD, (find_cable_sign,))
-_HARD_DISK: Final = _SignFinders(_ALWAYS, HARD_DISK, (find_cable_sign,))
+_OF_EVERY_KIND: Final[tuple[Ask, ...]] = (_own_verdict, find_self_test_sign, find_io_error_signs)
+_NVME: Final = _SignFinders((critical_warning, find_spare_sign, find_wear_sign), NVME)
+_SAS: Final = _SignFinders((find_spare_sign, find_wear_sign), SAS)
+_SSD: Final = _SignFinders((find_spare_sign, find_wear_sign), SSD, (find_cable_sign,))
+_HARD_DISK: Final = _SignFinders((), HARD_DISK, (find_cable_sign,))
 
 
 def _find_kind(face: Face) -> _SignFinders:
