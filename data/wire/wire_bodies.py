@@ -165,7 +165,7 @@ class _ReadingBody:
             form.taken_at.astimezone(UTC),
             form.received_at.astimezone(UTC),
             msgspec.convert(form.smart, Smart, from_attributes=True),
-            tuple(msgspec.convert(one, OsdDevice, from_attributes=True) for one in form.seats),
+            msgspec.convert(form.seats, tuple[OsdDevice, ...], from_attributes=True),
             form.kernel_errors,
         )
 
