@@ -32,7 +32,7 @@ class KeyRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What an INSERT does about a row whose key exists: it writes the columns `fresh` over it, or nothing without any.
+    """The rule of an INSERT for a row whose key exists: the columns `fresh` are written over it, or the row stays.
 
     Equal values make one statement, which a database prepares once.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
@@ -86,8 +86,7 @@ def _find_packing(kind: TypeEngine[Any]) -> _Packing:
 class _PackedArrayDumper(Dumper):
     """Sends the bytes as they are. The type is left to the statement (OID 0)."""
 
-    format: ClassVar[Format] = Format.BINARY
-    oid: ClassVar[int] = 0
+    format = Format.BINARY
 
     def dump(self, obj: PackedArray) -> bytes:
         return obj.packed

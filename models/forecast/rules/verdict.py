@@ -79,7 +79,7 @@ class RuleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class DriveJudgement:
-    """What the rules say of one drive, from one look at its signs."""
+    """The verdicts of the rules on one drive, from one look at its signs."""
 
     verdict: RuleVerdict | None
     """The rules' verdict, or None for a readable hard disk that reports error counts, which the model judges."""
