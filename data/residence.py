@@ -286,8 +286,8 @@ def _after_home(residence: Residence, reading: Reading, limits: ResidenceLimits)
         return replace(residence, newest=newest, gone=residence.gone or reading.taken_at >= residence.newest)
     gone = residence.gone and reading.taken_at < residence.newest
     heard = max(residence.heard, received)
-    if not residence.claims:
-        return replace(residence, newest=newest, heard=heard, gone=gone)
+    if not residence.claims:  # the usual case
+        return Residence(residence.home, newest, heard, residence.after, gone, (), residence.tenures)
     claims = tuple(
         claim if claim.overlaps or received <= claim.since else replace(claim, overlaps=True)
         for claim in residence.claims

@@ -85,27 +85,30 @@ def first_row(day: int, values: Mapping[int, float]) -> Floats:
 def next_row(before: Floats, day: int, values: Mapping[int, float]) -> Floats:
     """Return the accumulated row after one more daily value, which is later than the day of `before`."""
     row: list[float] = before.tolist()
-    row[0] = day
+    after = before.copy()
+    after[0] = day
     for n, value in values.items():
         place = _PLACES.get(n)
         if place is None or value != value:
             continue
-        old, row[place.level] = row[place.level], value
-        if value > old and place.risen:
-            row[place.risen] += value - old
-            if place.rises:
-                row[place.rises] += 1.0
-                row[place.rose_on] = day
-                if old == 0.0 and row[place.first_on] == NEVER:
-                    row[place.first_on] = day
-        if n == 9 and value != old:
-            row[_CLOCKED] = day
-        elif n == 197 and value > row[_MOST]:
-            row[_MOST] = value
+        old = row[place.level]
+        if value != old:  # most counts stand still
+            after[place.level] = value
+            if value > old and place.risen:
+                after[place.risen] = row[place.risen] + (value - old)
+                if place.rises:
+                    after[place.rises] = row[place.rises] + 1.0
+                    after[place.rose_on] = day
+                    if old == 0.0 and row[place.first_on] == NEVER:
+                        after[place.first_on] = day
+            if n == 9:
+                after[_CLOCKED] = day
+        if n == 197 and value > row[_MOST]:
+            after[_MOST] = value
         elif n == 194:
-            row[_HEAT] += value
-            row[_HEAT + 1] += 1.0
-    return np.array(row)
+            after[_HEAT] = row[_HEAT] + value
+            after[_HEAT + 1] = row[_HEAT + 1] + 1.0
+    return after
 
 
 def start_counts_anew(before: Floats, values: Mapping[int, float]) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predrain.data.error_counts import ATA_COUNTERS, ERROR_COUNTERS, SAS_COUNTERS
-from predrain.data.history import EPOCH, LIMITS, believable_one
+from predrain.data.history import EPOCH, LIMITS, PACKED, believable_one
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Counters, Protocol, Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause
@@ -57,6 +57,7 @@ _COUNTERS: Final[Mapping[Protocol, Mapping[int, str]]] = {
     Protocol.SCSI: SAS_COUNTERS,
 }
 """SMART id -> the decoded counter that is read where a drive has no such attribute."""
+_NO_COUNTERS: Final[Mapping[int, str]] = {}
 Changes = Mapping[str, tuple[tuple[int, int], ...]]
 
 
@@ -277,11 +278,11 @@ def values_of(smart: Smart) -> dict[int, float]:
     Some SATA drives report a count only in their device statistics or their list of pending defects. Such counts,
     and the equivalent counts of SAS drives (SAS_COUNTERS), get the same ids.
     """
-    found = {n: float(a.raw) for n, a in smart.attributes.items() if n in LIMITS}
-    for n, name in _COUNTERS.get(smart.protocol, {}).items():
-        count = getattr(smart.counters, name)
-        if count is not None:
-            found.setdefault(n, float(count))
+    attributes = smart.attributes
+    found = {n: float(attributes[n].raw) for n in LIMITS if n in attributes}
+    for n, name in _COUNTERS.get(smart.protocol, _NO_COUNTERS).items():
+        if n not in found and (count := getattr(smart.counters, name)) is not None:
+            found[n] = float(count)
     if smart.power_on_hours is not None:
         found[9] = float(smart.power_on_hours)
     if smart.temperature_c is not None:
@@ -289,7 +290,10 @@ def values_of(smart: Smart) -> dict[int, float]:
     for n, count in ((241, smart.counters.bytes_written), (242, smart.counters.bytes_read)):
         if count is not None:
             found[n] = float(count // 512)
-    return {n: believable_one(n, value) for n, value in found.items()}
+    return {
+        n: value if n not in PACKED and 0 <= value <= LIMITS[n] else believable_one(n, value)
+        for n, value in found.items()
+    }
 
 
 def day_of(at: datetime) -> int:

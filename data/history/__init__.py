@@ -12,12 +12,13 @@ from predrain.data.history.drive_rows import EPOCH, FIRST_DAY, History, HistoryD
 from predrain.data.history.history_files import HistoryFiles, SerialRange
 from predrain.data.history.history_tables import UnreadableHistory, columns_of, day_sql, is_history, table_of
 from predrain.data.history.row_copies import Copiers
-from predrain.data.history.smart_ranges import LIMITS, believable_one, decode_plausible_values
+from predrain.data.history.smart_ranges import LIMITS, PACKED, believable_one, decode_plausible_values
 
 __all__ = [
     "EPOCH",
     "FIRST_DAY",
     "LIMITS",
+    "PACKED",
     "Copiers",
     "History",
     "HistoryDefects",

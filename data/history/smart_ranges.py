@@ -31,6 +31,8 @@ LIMITS: Final[Mapping[int, float]] = {
 }
 """SMART attributes that are read, and the value above which each is not plausible (9: 20 years; 241, 242: sectors)."""
 
+PACKED: Final = frozenset({188, 194})
+"""The attributes of which `decode_plausible_values` keeps a part."""
 WORD: Final = 65536.0
 HOTTEST: Final = 150.0
 

@@ -9,7 +9,7 @@ it at a reset, while their attributes go on. Both values are therefore checked a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from predrain.data.outside_text import ATTRIBUTE_NAME
@@ -219,15 +219,11 @@ def _parse_ata_wwn(wwn: JsonObject) -> str | None:
 def _parse_smart_attributes(document: JsonObject, drive: Identity) -> Mapping[int, Attribute]:
     seagate = packs_rates(drive)
     rows: dict[int, Attribute] = {}
-    for row in (
-        []
-        if _is_noise(document)
-        else iterate_json_objects(read_json_object(document, "ata_smart_attributes"), "table")
-    ):
+    for row in () if _is_noise(document) else _iterate_attribute_rows(document):
         number, raw = read_json_count(row, "id"), read_json_object(row, "raw")
         if number is None or not 1 <= number <= 255:
             continue
-        packed, printed = read_json_count(raw, "value"), read_json_text(raw, "string")
+        packed, printed = read_json_count(raw, "value"), _read_printed_value(raw)
         if packed is None and printed is not None and printed.isdecimal() and len(printed) < 20:
             packed = int(printed)
         if packed is None:
@@ -254,20 +250,30 @@ def _is_noise(document: JsonObject) -> bool:
     Such a table has a number twice and a wrong checksum. A wrong checksum alone is not enough, because some drives in
     service have one.
     """
-    said = (
-        read_json_text(message, "string") or ""
-        for message in iterate_json_objects(read_json_object(document, "smartctl"), "messages")
-    )
-    numbers = [
-        read_json_count(row, "id")
-        for row in iterate_json_objects(read_json_object(document, "ata_smart_attributes"), "table")
-    ]
-    return len(set(numbers)) < len(numbers) and any(_NO_CHECKSUM in line for line in said)
+    numbers = [read_json_count(row, "id") for row in _iterate_attribute_rows(document)]
+    if len(set(numbers)) == len(numbers):
+        return False
+    messages = iterate_json_objects(read_json_object(document, "smartctl"), "messages")
+    return any(_NO_CHECKSUM in (read_json_text(message, "string") or "") for message in messages)
+
+
+def _iterate_attribute_rows(document: JsonObject) -> Iterator[JsonObject]:
+    return iterate_json_objects(read_json_object(document, "ata_smart_attributes"), "table")
+
+
+def _read_printed_value(raw: JsonObject) -> str | None:
+    """Return the raw value as smartctl printed it, which is nearly always a number and needs no cleaning."""
+    value = raw.get("string")
+    if isinstance(value, str) and len(value) < 20 and value.isdecimal():
+        return value
+    return read_json_text(raw, "string")
 
 
 def _read_normalised_value(row: JsonObject, key: str) -> int | None:
-    value = read_json_count(row, key)
-    return value if value is not None and value <= 255 else None
+    value = row.get(key)
+    if type(value) is not int:
+        value = read_json_count(row, key)
+    return value if value is not None and 0 <= value <= 255 else None
 
 
 def _parse_device_statistics(document: JsonObject) -> dict[tuple[int, str], int]:

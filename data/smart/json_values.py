@@ -45,10 +45,10 @@ def read_json_integer(node: JsonObject, key: str) -> int | None:
     smartctl adds `KEY_s` if a count may exceed the precision of a double (NVMe counts have 128 bits).
     """
     value = node.get(key)
+    if type(value) is int:  # nearly always; a bool is none
+        return value
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int):
-        return value
     exact = node.get(f"{key}_s", value)
     if isinstance(exact, str):
         digits = exact.strip()
@@ -60,7 +60,9 @@ def read_json_integer(node: JsonObject, key: str) -> int | None:
 
 def read_json_count(node: JsonObject, key: str) -> int | None:
     """Return a count under `key`: a whole number in [0, LARGEST]."""
-    value = read_json_integer(node, key)
+    value = node.get(key)
+    if type(value) is not int:
+        value = read_json_integer(node, key)
     return value if value is not None and 0 <= value <= LARGEST else None
 
 

@@ -23,7 +23,6 @@ _RATES = (1, 7, 195)
 _REALLOCATIONS = (5, 196)
 _COMMAND_TIMEOUT = 188
 
-_PLAIN = re.compile(r"\d+")
 _WITH_EXTRAS = re.compile(r"(-?\d{1,19}) ?\(.*")  # raw16(raw16), raw24(raw8), tempminmax: `0 (2000 0)`
 _DURATION = re.compile(r"(\d{1,19}) ?h ?\+.*")  # msec24hour32: `7963h+07m+54.620s`; 5.0: `301 h + 29 m`
 _RATIO = re.compile(r"(\d{1,19})/\d+")  # raw24/raw32: errors/operations
@@ -39,7 +38,7 @@ def decode_raw_value(
 ) -> int:
     """Return the count of an attribute, from its integer and the text that smartctl printed for it (if known)."""
     printed = printed.strip() if printed else None
-    if printed is None or _PLAIN.fullmatch(printed):
+    if printed is None or printed.isdecimal():
         return unpack_raw_value(
             attribute, value, formatted=printed is not None, errors_above_operations=errors_above_operations
         )

@@ -7,7 +7,6 @@ reading is evidence about the disk.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -163,13 +162,13 @@ def decode_smartctl_output(document: bytes, now: datetime | None = None) -> Smar
     messages = _collect_messages(found)
     standby = _is_disk_asleep(found, messages)
     smart = _parse_smart_data(found, bits)
-    if smart is None or not _tells_something(smart):
+    told = smart is not None and _tells_state(smart)
+    if smart is None or not (told or _tells_identity(smart)):
         why, cause = _why_nothing(found, messages, bits)
         raise Undecodable(why, exit_bits=bits, standby=standby, messages=messages, cause=cause)
     device = read_json_object(found, "device")
     version = program.get("version")
     taken_at = _taken_at(found)
-    told = _tells_state(smart)
     failed = None if told else _find_state_failure(found, messages, bits)
     silent = not told and (failed is not None or _is_silent(found, bits))
     return SmartDocument(
@@ -261,9 +260,9 @@ def _read_health_verdict(found: JsonObject, bits: tuple[int, ...] | None) -> boo
     return False if bits is not None and VERDICT_FAILED in bits and not read_failed(bits) else None
 
 
-def _tells_something(smart: Smart) -> bool:
+def _tells_identity(smart: Smart) -> bool:
     who = smart.identity
-    return _tells_state(smart) or any(part is not None for part in (who.model, who.serial, who.wwn))
+    return any(part is not None for part in (who.model, who.serial, who.wwn))
 
 
 def _spoken_for(smart: Smart) -> bool:
@@ -275,12 +274,15 @@ def _spoken_for(smart: Smart) -> bool:
     """
     who = smart.identity
     named = who.model is not None or (who.serial or who.wwn) is None
-    return smart.protocol is Protocol.SCSI and not named and smart.counters == Counters()
+    return smart.protocol is Protocol.SCSI and not named and smart.counters == _NO_COUNTER
+
+
+_NO_COUNTER = Counters()
 
 
 def _tells_state(smart: Smart) -> bool:
-    told = (smart.passed, smart.power_on_hours, *dataclasses.astuple(smart.counters))
-    return bool(smart.attributes) or any(part is not None for part in told)
+    told = smart.passed is not None or smart.power_on_hours is not None or bool(smart.attributes)
+    return told or smart.counters != _NO_COUNTER
 
 
 def _find_state_failure(

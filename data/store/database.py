@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, Subquery, Table
@@ -29,6 +30,36 @@ class KeyRange(NamedTuple):
     end: int = LATEST
 
 
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The rule of an INSERT for a row whose key exists: the columns `fresh` are written over it, or the row stays.
+
+    Equal values make one statement, which a database prepares once.
+    """
+
+    keys: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
+    later: str | None = None
+    """The column that must have grown for the row to be written over; None: it always is."""
+    again: bool = False
+    """True if the row is written over also if that column is equal."""
+
+    def settle(self, insert: Any) -> Any:
+        """Return the INSERT (`Database.insert`) with this rule."""
+        if not self.fresh:
+            return insert.on_conflict_do_nothing()
+        where = None
+        if self.later is not None:
+            new, kept = insert.excluded[self.later], insert.table.c[self.later]
+            where = new >= kept if self.again else new > kept
+        set_ = {name: insert.excluded[name] for name in self.fresh}
+        return insert.on_conflict_do_update(index_elements=self.keys, set_=set_, where=where)
+
+
+KEPT: Final = Conflict()
+"""The row that exists stays as it is."""
+
+
 class Database(Protocol):
     """A database that is open, in this predrain's format. Errors are raised as in data.store.store_faults."""
 
@@ -51,12 +82,11 @@ class Database(Protocol):
         connection: Connection,
         table: Table,
         rows: Sequence[Mapping[str, Any]],
-        conflict: Callable[[Any], Any],
+        conflict: Conflict,
     ) -> int:
         """Write many rows, in their order, each with every column; return how many were written.
 
-        `conflict` turns an `insert` into one that handles a key that exists. No two rows may have one key, unless the
-        second is to be ignored.
+        No two rows may have one key, unless the second is to be ignored.
         """
         ...
 

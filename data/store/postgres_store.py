@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any, TypeVar
 
 from psycopg.types.array import ListBinaryDumper
@@ -34,10 +35,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.types import UserDefinedType
 
 from predrain.data.store import store_schema
-from predrain.data.store.database import KeyRange
+from predrain.data.store.database import Conflict, KeyRange
+from predrain.data.store.postgres_arrays import ServerType, declare_array, pack_array, register_packed_arrays
 from predrain.data.store.postgres_errors import is_transient_error, raise_postgres_refusals
 from predrain.data.store.postgres_timeouts import CONNECT_SECONDS, SILENT_SECONDS, WatchedConnection
 from predrain.data.store.sql_store import SqlStore
@@ -99,19 +100,18 @@ class PostgresDatabase:
         connection: Connection,
         table: Table,
         rows: Sequence[Mapping[str, Any]],
-        conflict: Callable[[Any], Any],
+        conflict: Conflict,
     ) -> int:
         """Write many rows as one statement with an array for each column: a third of the work of single statements."""
-        arrays = [func.unnest(bindparam(one.name, type_=postgresql.ARRAY(one.type))) for one in table.columns]
-        insert = postgresql.insert(table).from_select([one.name for one in table.columns], select(*arrays))
-        columns = {one.name: [row[one.name] for row in rows] for one in table.columns}
-        return connection.execute(conflict(insert), columns, execution_options=COUNTED).rowcount
+        columns = {one.name: pack_array(one.type, [row[one.name] for row in rows]) for one in table.columns}
+        statement = _build_bulk_insert(table, conflict)
+        return connection.execute(statement, columns, execution_options=COUNTED).rowcount
 
     def is_any_of(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:
         """Return the condition that the column holds one of `values`, as one array: single words would be parsed each
         time.
         """
-        return column == any_(bindparam(None, list(values), type_=postgresql.ARRAY(column.type)))
+        return column == any_(declare_array(None, column.type, pack_array(column.type, list(values))))
 
     def contains_bytes(self, column: Column[bytes], part: bytes) -> ColumnElement[bool]:
         """Return the condition that the column's value contains `part`."""
@@ -137,9 +137,9 @@ class PostgresDatabase:
         self, connection: Connection, table: Table, key: str, time: str, ranges: Select[str, int, int]
     ) -> int:
         """Delete the rows of the ranges by their places in the table, which are read as an array; return how many."""
-        place: ColumnElement[Any] = literal_column(f"{table.name}.ctid", _Servers("tid"))
+        place: ColumnElement[Any] = literal_column(f"{table.name}.ctid", ServerType("tid"))
         old = self._select_in_ranges(table, key, time, ranges, [place.label("place")])
-        places = func.array(old.scalar_subquery(), type_=postgresql.ARRAY(_Servers("tid")))
+        places = func.array(old.scalar_subquery(), type_=postgresql.ARRAY(ServerType("tid")))
         return connection.execute(table.delete().where(place == any_(places))).rowcount
 
     def _select_in_ranges(
@@ -185,10 +185,10 @@ class PostgresDatabase:
         first, following = int(before.split(":")[0]), int(now.split(":")[1])
         if following < int(before.split(":")[1]):
             return true()
-        number = cast(cast(written, String), _Servers("xid8"))
+        number = cast(cast(written, String), ServerType("xid8"))
 
         def seen(mark: str) -> ColumnElement[bool]:
-            return func.pg_visible_in_snapshot(number, cast(mark, _Servers("pg_snapshot")))
+            return func.pg_visible_in_snapshot(number, cast(mark, ServerType("pg_snapshot")))
 
         # The first two use the index; alone they would report twice the transactions that ran during the
         # previous poll.
@@ -284,16 +284,12 @@ def migrate_postgres_store(
         server.close()
 
 
-class _Servers(UserDefinedType[Any]):
-    """A type that only PostgreSQL knows."""
-
-    cache_ok = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def get_col_spec(self, **_: Any) -> str:
-        return self.name
+@cache
+def _build_bulk_insert(table: Table, conflict: Conflict) -> Any:
+    """Build the statement that writes rows given as an array for each column, once for each table and rule."""
+    names = [one.name for one in table.columns]
+    arrays = [func.unnest(declare_array(one.name, one.type)) for one in table.columns]
+    return conflict.settle(postgresql.insert(table).from_select(names, select(*arrays)))
 
 
 class _Server:
@@ -358,6 +354,7 @@ class _Server:
 def _in_binary(connection: Any, _record: Any) -> None:
     # Without this the driver writes arrays as text, and documents in them at twice the length.
     connection.adapters.register_dumper(list, ListBinaryDumper)
+    register_packed_arrays(connection)
 
 
 def _parse_store_url(url: str) -> URL:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, func, select
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Reading
 from predrain.data.store import documents, store_schema
-from predrain.data.store.database import Database
+from predrain.data.store.database import KEPT, Database
 from predrain.data.store.store_schema import to_microseconds
 
 _READINGS, _LATEST = store_schema.readings, store_schema.latest_readings
@@ -35,7 +35,7 @@ def refile_readings(database: Database, readings: Sequence[Reading], device: Dev
     )
 
     def write(connection: Connection) -> None:
-        database.insert_many(connection, _READINGS, rows, lambda insert: insert.on_conflict_do_nothing())
+        database.insert_many(connection, _READINGS, rows, KEPT)
         connection.execute(
             leaving, [{"of": one.device, "at": to_microseconds(one.taken_at)} for one in ordered]
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -31,7 +30,7 @@ from predrain.data.store import (
 )
 from predrain.data.store.audit_rows import AuditRows
 from predrain.data.store.change_feed import read_store_changes
-from predrain.data.store.database import Database
+from predrain.data.store.database import KEPT, Conflict, Database
 from predrain.data.store.store_cluster import StoreCluster
 from predrain.data.store.store_port import AUDIT, Checkpoint, StoreChanges
 from predrain.data.store.store_schema import to_microseconds
@@ -87,9 +86,7 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         )
 
         def keep(connection: Connection) -> int:
-            new = self._database.insert_many(
-                connection, store_schema.readings, rows, lambda insert: insert.on_conflict_do_nothing()
-            )
+            new = self._database.insert_many(connection, store_schema.readings, rows, KEPT)
             self._keep_latest(connection, store_schema.latest_readings, "taken_at", rows, again=False)
             checkpointing.drop_overtaken(self._database, connection, rows)
             return new
@@ -160,10 +157,18 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
     def save_outlooks(self, outlooks: Iterable[Outlook]) -> None:
         """Store outlooks, keyed by (device, as_of); only a device's newest one with its survival curve."""
         by_time = sorted(outlooks, key=attrgetter("as_of"))
-        newest = [_build_outlook_row(one) for one in {one.device: one for one in by_time}.values()]
+        last = {one.device: place for place, one in enumerate(by_time)}
+        rows, newest = list[Row](), list[Row]()
+        for place, one in enumerate(by_time):
+            is_newest = last[one.device] == place
+            document, whole = documents.OUTLOOK.write_history(one, newest=is_newest)
+            row = {"device": one.device, "as_of": to_microseconds(one.as_of), "document": document}
+            rows.append(row)
+            if is_newest:
+                newest.append({**row, "document": whole})
         self._replace(
             store_schema.outlooks,
-            [_build_outlook_row(replace(one, survival=None)) for one in by_time],
+            rows,
             *("device", "as_of"),
             beside=lambda connection: self._keep_latest(
                 connection, store_schema.latest_outlooks, "as_of", _in_order(["device"], newest), again=True
@@ -350,14 +355,11 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         `beside` runs in the same transaction.
         """
 
-        def replacing(insert: Any) -> Any:
-            fresh = {one.name: insert.excluded[one.name] for one in table.columns if one.name not in keys}
-            return insert.on_conflict_do_update(index_elements=keys, set_=fresh)
-
+        fresh = tuple(one.name for one in table.columns if one.name not in keys)
         ordered = _in_order(keys, list({tuple(row[key] for key in keys): row for row in rows}.values()))
 
         def keep(connection: Connection) -> None:
-            self._database.insert_many(connection, table, ordered, replacing)
+            self._database.insert_many(connection, table, ordered, Conflict(keys, fresh))
             beside(connection)
 
         if ordered:
@@ -405,16 +407,11 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
                 latest[row["device"]] = row
         number = self._database.read_transaction_number(connection)
 
-        def later(insert: Any) -> Any:
-            fresh, kept = insert.excluded[time], table.c[time]
-            return insert.on_conflict_do_update(
-                index_elements=["device"],
-                set_={name: insert.excluded[name] for name in (time, "document", "written")},
-                where=fresh >= kept if again else fresh > kept,
-            )
-
         self._database.insert_many(
-            connection, table, [{**row, "written": number} for row in latest.values()], later
+            connection,
+            table,
+            [{**row, "written": number} for row in latest.values()],
+            Conflict(("device",), (time, "document", "written"), later=time, again=again),
         )
 
     def _history(
@@ -447,14 +444,6 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
             return body.read(document)
 
         return self._database.set_aside.read_all(table.name, [document for document, _ in found], read)
-
-
-def _build_outlook_row(outlook: Outlook) -> Row:
-    return {
-        "device": outlook.device,
-        "as_of": to_microseconds(outlook.as_of),
-        "document": documents.OUTLOOK.write(outlook),
-    }
 
 
 def _in_order(keys: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:

@@ -34,7 +34,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from predrain.data.sqlite_file import BUSY_SECONDS, make_durable
 from predrain.data.store import store_schema
-from predrain.data.store.database import KeyRange
+from predrain.data.store.database import Conflict, KeyRange
 from predrain.data.store.sql_store import SqlStore
 from predrain.data.store.sqlite_upgrade import change_file_version
 from predrain.data.store.store_faults import StoreUnreadable, UnreadableRows, raise_sqlite_refusals
@@ -99,10 +99,10 @@ class SqliteDatabase:
         connection: Connection,
         table: Table,
         rows: Sequence[Mapping[str, Any]],
-        conflict: Callable[[Any], Any],
+        conflict: Conflict,
     ) -> int:
         """Write many rows, one after the other; return how many were written."""
-        statement = conflict(dialect.insert(table))
+        statement = conflict.settle(dialect.insert(table))
         return connection.execute(statement, rows, execution_options=COUNTED).rowcount
 
     def is_any_of(self, column: Column[str], values: Collection[str]) -> ColumnElement[bool]:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Select, String, cast, func, select
 from predrain.data.ids import ClusterId, HostName, OsdId, OsdKey
 from predrain.data.latency_windows import LatencySummary, LatencyWindows
 from predrain.data.store import store_schema
-from predrain.data.store.database import Database
+from predrain.data.store.database import KEPT, Database
 from predrain.data.store.latency_columns import pack_latency_windows, unpack_latency_windows
 from predrain.data.store.store_cluster import StoreCluster
 from predrain.data.store.store_schema import from_microseconds, to_microseconds
@@ -46,9 +46,7 @@ def add_latency_windows(database: Database, own: StoreCluster, windows: Iterable
         ordered = sorted(fresh.items())
         rows = [build_latency_row(one, AS_TOLD, cluster) for (_, _, cluster), one in ordered]
         _tell_hosts(database, connection, rows, [one for _, one in ordered])
-        if database.insert_many(
-            connection, TABLE, rows, lambda insert: insert.on_conflict_do_nothing()
-        ) < len(rows):
+        if database.insert_many(connection, TABLE, rows, KEPT) < len(rows):
             for each, (_, one) in zip(rows, ordered, strict=True):
                 _add_missing(database, connection, each, one)
 
@@ -174,4 +172,4 @@ def _tell_hosts(
         told[host, cluster].difference_update(map(OsdId, map(int, osds.split())))
     if new := sorted((osd, *place) for place, osds in told.items() for osd in osds):
         fresh = [{"osd": osd, "host": host, "cluster": cluster} for osd, host, cluster in new]
-        database.insert_many(connection, _OSDS, fresh, lambda insert: insert.on_conflict_do_nothing())
+        database.insert_many(connection, _OSDS, fresh, KEPT)

@@ -27,7 +27,7 @@ from predrain.data.store import (
     stored_latencies,
     stored_lives,
 )
-from predrain.data.store.database import EARLIEST, Database, KeyRange
+from predrain.data.store.database import EARLIEST, Conflict, Database, KeyRange
 from predrain.data.store.store_port import AUDIT
 from predrain.data.store.store_schema import from_microseconds, to_microseconds
 from predrain.data.wire import wire_bodies
@@ -388,9 +388,6 @@ def _merge_host_latencies(
             connection,
             table,
             rows,
-            lambda insert: insert.on_conflict_do_update(
-                index_elements=["host", "window_start", "merged", "cluster"],
-                set_={"packed": insert.excluded.packed},
-            ),
+            Conflict(("host", "window_start", "merged", "cluster"), ("packed",)),
         )
     return len(told) - (len(rows) - len(merged.keys() & bins.keys()))

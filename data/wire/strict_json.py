@@ -57,8 +57,19 @@ class JsonShape(Generic[T]):
 
     def write(self, value: T) -> bytes:
         """Return the JSON of `value`. Raises InvalidValue."""
+        return self.write_form(self.build_form(value))
+
+    def build_form(self, value: T) -> msgspec.Struct:
+        """Return the checked form of `value`, which `write_form` writes. Raises InvalidValue."""
         try:
-            return self._encoder.encode(msgspec.convert(value, self._struct, from_attributes=True))
+            return msgspec.convert(value, self._struct, from_attributes=True)
+        except (msgspec.MsgspecError, OverflowError) as error:
+            raise InvalidValue(f"this {self._name} cannot be written: {error}") from error
+
+    def write_form(self, form: msgspec.Struct) -> bytes:
+        """Return the JSON of a form. Raises InvalidValue."""
+        try:
+            return self._encoder.encode(form)
         except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as error:
             raise InvalidValue(f"this {self._name} cannot be written: {error}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -30,11 +31,35 @@ def clean_reading(reading: Reading) -> Reading:
     if not isinstance(seen, Smart):
         why = clean_text(seen.why, UNREADABLE_WHY.limit)
         return reading if why == seen.why else replace(reading, seen=replace(seen, why=why))
+    if _are_plain(seen):
+        return reading
     identity, attributes = _clean_identity(seen.identity), _clean_attributes(seen.attributes.items())
     if identity == seen.identity and not attributes:
         return reading
     return replace(
         reading, seen=replace(seen, identity=identity, attributes={**seen.attributes, **attributes})
+    )
+
+
+_names = attrgetter("vendor", "model", "family", "serial", "wwn", "firmware")
+_SHORTEST_LIMIT = min(MODEL.limit, SERIAL.limit, FIRMWARE.limit, ATTRIBUTE_NAME.limit)
+
+
+def _are_plain(seen: Smart) -> bool:
+    """Return whether no text needs cleaning, by one look at all of them together, which is nearly always enough.
+
+    False: each text is to be looked at by itself.
+    """
+    texts = [row.name for row in seen.attributes.values()]
+    texts += filter(None, _names(seen.identity))
+    line = f"|{'|'.join(texts)}|"
+    return (
+        line.isascii()
+        and line.isprintable()
+        and "  " not in line
+        and "| " not in line
+        and " |" not in line
+        and max(map(len, texts), default=0) <= _SHORTEST_LIMIT
     )
 
 

@@ -156,7 +156,18 @@ class _ReadingBody:
         return self._reading(self._form.read(raw))
 
     def build_value(self, form: Any) -> Reading:
-        return self._reading(self._form.build_value(form))
+        if form.smart is None or form.unreadable is not None:
+            return self._reading(self._form.build_value(form))
+        # The usual case in one conversion: only the report differs from its form.
+        return Reading(
+            form.device,
+            form.host,
+            form.taken_at.astimezone(UTC),
+            form.received_at.astimezone(UTC),
+            msgspec.convert(form.smart, Smart, from_attributes=True),
+            msgspec.convert(form.seats, tuple[OsdDevice, ...], from_attributes=True),
+            form.kernel_errors,
+        )
 
     def _reading(self, form: _ReadingForm) -> Reading:
         seen: Smart | Unreadable
@@ -191,7 +202,7 @@ class _DrainBody:
 
 READING: BodyWithContext[Reading] = _ReadingBody()
 LATENCY: BodyCodec[LatencySummary] = JsonShape(LatencySummary)
-OUTLOOK: BodyCodec[Outlook] = JsonShape(Outlook)
+OUTLOOK: JsonShape[Outlook] = JsonShape(Outlook)
 DRAIN: BodyCodec[Drain] = _DrainBody()
 JOURNAL_ENTRY: BodyCodec[JournalEntry] = JsonShape(JournalEntry, complete=add_event_to_older_line)
 OUTCOME: BodyCodec[Outcome] = JsonShape(Outcome)

@@ -29,7 +29,7 @@ from predrain.models.forecast.explanations import (
     describe_beside_symptoms,
     explain_forecasts,
 )
-from predrain.models.forecast.rules import RuleVerdict, judge_by_rules, judge_symptoms
+from predrain.models.forecast.rules import RuleVerdict, judge_drive
 
 Told = tuple[Explanation, list[float], list[float], Life]
 """The forecast of one drive: explanation, probabilities within 7, 14 and 30 days, survival curve, life expectancy."""
@@ -46,15 +46,15 @@ def build_outlooks(
     before: last outlooks, from which the persistence of a status is counted on.
     """
     last, source, made = dict(before or {}), f"model:{bundle.name}", list[Outlook]()
-    verdicts = [judge_by_rules(state) for state in states]
-    unjudged = [state for state, verdict in zip(states, verdicts, strict=True) if verdict is None]
+    judged = [judge_drive(state) for state in states]
+    unjudged = [state for state, rules in zip(states, judged, strict=True) if rules.verdict is None]
     told = _forecast_states(bundle, unjudged, now)
-    for state, verdict in zip(states, verdicts, strict=True):
+    for state, rules in zip(states, judged, strict=True):
         known = last.get(state.device)
-        if verdict is None:
-            one = _choose_graver_outlook(state, source, next(told), judge_symptoms(state), known)
+        if rules.verdict is None:
+            one = _choose_graver_outlook(state, source, next(told), rules.symptoms, known)
         else:
-            one = _build_rule_outlook(state, verdict, known)
+            one = _build_rule_outlook(state, rules.verdict, known)
         last[state.device] = one
         made.append(one)
     return made

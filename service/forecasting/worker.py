@@ -265,7 +265,10 @@ class ScoringWorker(Generic[State]):
         """Remember the residences of disks, and end the separate histories whose claims are over."""
         over = set(routed.named)
         for device, residence in routed.residences.items():
-            over |= self._names_apart(device)
+            before = self._names_apart(device)
+            if not (before or residence.claims):
+                continue  # the usual case
+            over |= before
             over -= {name_apart(device, host) for host in residence.hosts_apart}
         for name in over:
             self._store.forget_newest(name)
@@ -275,7 +278,9 @@ class ScoringWorker(Generic[State]):
 
     def _names_apart(self, device: DeviceId) -> set[DeviceId]:
         known = self._residents.find_residence(device)
-        return {name_apart(device, host) for host in known.hosts_apart} if known else set()
+        if known is None or not known.claims:
+            return set()
+        return {name_apart(device, host) for host in known.hosts_apart}
 
     def _move(self, device: DeviceId, verdict: ResidenceVerdict, taken: list[Reading]) -> WorkerStepResult:
         """Make another host a disk's home: it takes over the previous home's history, and the disk is judged

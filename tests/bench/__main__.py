@@ -37,6 +37,7 @@ MODULES = (
     "retention_day",
     "shared_copies",
     "streaming",
+    "working",
     "answering",
     "loading",
     "painting",
@@ -128,6 +129,9 @@ def _row(figure: Figure, ours: dict[str, Any], baseline: dict[str, Any]) -> tupl
         other = Work(baseline["amount"], baseline["seconds"], baseline["cpu"])
         ratio = f"{work.rate / other.rate:.2f}"
         note = f", {baseline['note']}" if baseline["note"] else ""
+        if figure.most_times is not None:
+            times = work.cpu_each / other.cpu_each
+            met = f"{'met' if times <= figure.most_times else MISSED} {times:.2f} times the CPU;"
         beside = f"{beside}{note}: {_told(other, figure.unit)}, {baseline['gigabytes']:.2f} GB"
     return (
         figure.name,

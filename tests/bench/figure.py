@@ -39,6 +39,11 @@ class Work:
         return self.amount / self.seconds
 
     @property
+    def cpu_each(self) -> float:
+        """Processor seconds for one of the amount."""
+        return self.cpu / self.amount
+
+    @property
     def quiet(self) -> float:
         """Seconds that it takes at most on an idle machine: what it burnt, where it had to wait for a processor."""
         return min(self.seconds, self.cpu)
@@ -64,6 +69,8 @@ class Figure:
     meets: Callable[[Work, float], bool] = field(default=lambda _work, _gigabytes: True)
     long: bool = False
     """Takes minutes: measured when asked for."""
+    most_times: float | None = None
+    """The target is this multiple of the baseline's processor time for the same amount; None: it is another."""
 
 
 def peak_gigabytes() -> float:

@@ -50,27 +50,27 @@ RAW = (
 
 def worked() -> Work:
     """`predrain work` twice over readings that wait: judged, kept, scored, outlooks kept, committed."""
-    with _staged() as at:
+    with open_stage() as at:
         fleet = scene.drives(DRIVES)
-        _remembered(at, fleet)
-        total = _sent(at, Topic.READINGS, _looks(fleet))
+        save_months(at, fleet)
+        total = send_all(at, Topic.READINGS, build_looks(fleet))
         with _crew(at):
             return scene.passed(lambda: _rows(at, "outlooks"), total)
 
 
 def worked_raw() -> Work:
     """Two processes with the raw clients: polled, json.loads, one INSERT a reading, committed."""
-    with _staged() as at:
-        total = _sent(at, Topic.READINGS, _looks(scene.drives(DRIVES)))
+    with open_stage() as at:
+        total = send_all(at, Topic.READINGS, build_looks(scene.drives(DRIVES)))
         with _raw_crew(at):
             return scene.passed(lambda: _rows(at, "raw"), total)
 
 
 def soon() -> Work:
     """How long the slowest of a hundred readings takes from its sender to its outlook's commit."""
-    with _staged("track_commit_timestamp = on") as at:
+    with open_stage("track_commit_timestamp = on") as at:
         fleet = scene.drives(DRIVES)
-        _remembered(at, fleet)
+        save_months(at, fleet)
         with _crew(at):
             total = _paced(at, fleet, lambda: _rows(at, "outlooks"))
         return _waited(at, "outlooks", "to_timestamp(as_of / 1e6)", total)
@@ -78,7 +78,7 @@ def soon() -> Work:
 
 def soon_raw() -> Work:
     """The same by the raw clients, from the sender to its row's commit."""
-    with _staged("track_commit_timestamp = on") as at:
+    with open_stage("track_commit_timestamp = on") as at:
         with _raw_crew(at):
             total = _paced(at, scene.drives(DRIVES), lambda: _rows(at, "raw"))
         return _waited(at, "raw", "at", total)
@@ -86,7 +86,7 @@ def soon_raw() -> Work:
 
 def kept() -> Work:
     """`LatencyIngest.step`, one process: read, judged, kept, committed."""
-    with _staged() as at:
+    with open_stage() as at:
         clock = SystemClock()
         with (
             closing(KafkaLog(Broker((at.bootstrap,)))) as log,
@@ -98,7 +98,7 @@ def kept() -> Work:
 
 def kept_raw() -> Work:
     """The raw client, one process: the same batches polled and committed, nothing done with them."""
-    with _staged() as at, closing(_consumer(at.bootstrap, "predrain.latency")) as consumer:
+    with open_stage() as at, closing(open_raw_consumer(at.bootstrap, "predrain.latency")) as consumer:
 
         def step() -> int:
             found = consumer.poll(1_000, max_records=STEP)
@@ -111,7 +111,7 @@ def kept_raw() -> Work:
 
 def remembered() -> Work:
     """What a worker holds of a drive with a month of history."""
-    states = [_month(number, smart) for number, smart in enumerate(scene.drives(60))]
+    states = [build_month(number, smart) for number, smart in enumerate(scene.drives(60))]
     work = Work(note="the state alone, packed")
     with work.timed():
         sizes = [len(pack_drive_state(state)) for state in states]
@@ -119,21 +119,21 @@ def remembered() -> Work:
     return work
 
 
-def _month(number: int, smart: Smart) -> Any:
+def build_month(number: int, smart: Smart) -> Any:
     days = range(-MONTH, 0)
     return replay_readings(
         scene.reading(number, smart, NOW + timedelta(days=day, hours=-LOOKS), 24 * day) for day in days
     )
 
 
-def _remembered(at: Stage, fleet: list[Smart]) -> None:
+def save_months(at: Stage, fleet: list[Smart]) -> None:
     """A month of history of every drive, as workers before these would have left it."""
     forecaster, months = BundledForecaster.load(), {}
     checkpoints = []
     for number, smart in enumerate(fleet):
         kind = (smart.identity.model, number % 40 == 0)
         if kind not in months:
-            months[kind] = _month(number, smart)
+            months[kind] = build_month(number, smart)
         device = scene.reading(number, smart, NOW).device
         state = replace(months[kind], device=device)
         checkpoints.append(Checkpoint(device, forecaster.layout, state.taken_at, forecaster.pack(state)))
@@ -141,12 +141,12 @@ def _remembered(at: Stage, fleet: list[Smart]) -> None:
         store.save_checkpoints(checkpoints)
 
 
-def _looks(fleet: list[Smart]) -> Iterator[Record]:
-    """What the hosts would have sent in the hours that the workers stood still."""
+def build_looks(fleet: list[Smart], looks: int = LOOKS) -> Iterator[Record]:
+    """Build the readings that the hosts would have sent in so many hours in which the workers stood still."""
     sender = RecordSender("hosts", SystemClock())
-    for look in range(LOOKS):
+    for look in range(looks):
         for number, smart in enumerate(fleet):
-            begun = NOW + timedelta(hours=look - LOOKS, milliseconds=number)
+            begun = NOW + timedelta(hours=look - looks, milliseconds=number)
             reading = scene.reading(number, smart, begun, look)
             yield Record(reading.device, sender.encode_envelope(reading))
 
@@ -159,7 +159,7 @@ def _batches() -> Iterator[Record]:
             yield Record(batch.host, sender.encode_envelope(batch))
 
 
-def _sent(at: Stage, topic: Topic, records: Iterator[Record]) -> int:
+def send_all(at: Stage, topic: Topic, records: Iterator[Record]) -> int:
     """All of them into the log; returns how many."""
     count = 0
     with closing(KafkaLog(Broker((at.bootstrap,)))) as log:
@@ -216,10 +216,10 @@ def _waited(at: Stage, table: str, sent: str, total: int) -> Work:
 def _drained(at: Stage, step: Callable[[], int]) -> Work:
     """All batches, from when the group has been joined, for the first of them, and nothing else was sent."""
     batches = _batches()
-    left = _sent(at, Topic.LATENCY, islice(batches, 1))
+    left = send_all(at, Topic.LATENCY, islice(batches, 1))
     while left > 0:
         left -= step()
-    left = _sent(at, Topic.LATENCY, batches)
+    left = send_all(at, Topic.LATENCY, batches)
     work, burnt = Work(), scene.burnt()
     with work.timed():
         while left > 0:
@@ -231,7 +231,7 @@ def _drained(at: Stage, step: Callable[[], int]) -> Work:
 
 
 @contextmanager
-def _staged(*settings: str) -> Iterator[Stage]:
+def open_stage(*settings: str) -> Iterator[Stage]:
     with (
         tempfile.TemporaryDirectory(prefix="predrain-bench-") as folder,
         stage(Path(folder), *settings) as at,
@@ -273,7 +273,7 @@ def _raw_crew(at: Stage) -> Iterator[None]:
 def _raw(bootstrap: str, database: str) -> None:
     """What anybody would write first."""
 
-    consumer = _consumer(bootstrap, "predrain.readings")
+    consumer = open_raw_consumer(bootstrap, "predrain.readings")
     with psycopg.connect(database) as connection:
         while True:
             found = consumer.poll(500, max_records=1_000)
@@ -289,7 +289,7 @@ def _raw(bootstrap: str, database: str) -> None:
                 consumer.commit()
 
 
-def _consumer(bootstrap: str, topic: str) -> Any:
+def open_raw_consumer(bootstrap: str, topic: str) -> Any:
     return KafkaConsumer(
         topic,
         bootstrap_servers=[bootstrap],

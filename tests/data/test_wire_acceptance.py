@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.latency_windows import LatencySummary
+from predrain.data.outside_text import ATTRIBUTE_NAME, FIRMWARE, MODEL, clean_identifier, clean_text
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.wire import NotAccepted, accept_latency, accept_reading, find_implausible_numbers
 
@@ -38,6 +39,20 @@ def _with(**changed: Any) -> Reading:
 def test_a_good_reading_is_kept_as_it_is() -> None:
     assert accept_reading(READING, NOW) is READING
     assert find_implausible_numbers(READING) == ()
+
+
+_TEXTS = st.text(st.sampled_from("a |\x1b\u200b\xfc\t"), max_size=6) | st.sampled_from(["x" * 65, "x" * 257])
+
+
+@given(model=_TEXTS, firmware=_TEXTS, name=_TEXTS)
+def test_the_texts_of_a_reading_are_cleaned_each_by_itself(model: str, firmware: str, name: str) -> None:
+    identity = replace(SMART.identity, model=model, firmware=firmware)
+    sent = _with(identity=identity, attributes={5: Attribute(name, 8, 100)})
+    seen = accept_reading(sent, NOW).seen
+    assert isinstance(seen, Smart)
+    assert seen.identity.model == (model and (clean_identifier(model, MODEL.limit) or None))
+    assert seen.identity.firmware == (firmware and (clean_identifier(firmware, FIRMWARE.limit) or None))
+    assert seen.attributes[5].name == clean_text(name, ATTRIBUTE_NAME.limit)
 
 
 @pytest.mark.parametrize("number", [190, 194, 231])

@@ -52,7 +52,7 @@ from predrain.features.feature_vectors import measure_features
 from predrain.models.forecast import outlooks
 from predrain.models.forecast.bundle import Bundle
 from predrain.models.forecast.outlooks import build_outlooks
-from predrain.models.forecast.rules import judge_by_rules
+from predrain.models.forecast.rules import judge_drive
 from predrain.service.app.application import Application
 from predrain.service.drains.drain_control import DrainControl
 from predrain.service.forecasting.bundle_choice import BundledForecaster
@@ -156,7 +156,7 @@ _VECTOR = Stage(
     ),
 )
 _FORECAST = Stage("Forecast by the model", (Bundle.forecast,))
-_RULES = Stage("Judge by rules", (judge_by_rules,))
+_RULES = Stage("Judge by rules", (judge_drive,))
 _OUTLOOK = Stage(
     "Make the outlook",
     (outlooks._choose_graver_outlook, outlooks._build_model_outlook, Outlook),
@@ -269,7 +269,7 @@ BETWEEN: tuple[tuple[Stage, Stage, tuple[Link, ...]], ...] = (
     (_STORE, _STATE, (Link(ScoringWorker._take, ScoringWorker._score),)),
     (_STATE, _VECTOR, (Link(ScoringWorker._score, FallbackForecaster.compute_outlooks),)),
     (_VECTOR, _FORECAST, (Link(outlooks._forecast_states, Bundle.forecast),)),
-    (_VECTOR, _RULES, (Link(build_outlooks, judge_by_rules),)),
+    (_VECTOR, _RULES, (Link(build_outlooks, judge_drive),)),
     (_FORECAST, _OUTLOOK, (Link(build_outlooks, outlooks._choose_graver_outlook),)),
     (_RULES, _OUTLOOK, ()),
     (_OUTLOOK, _KEEP, (Link(ScoringWorker._take, ScoringWorker._score),)),

@@ -11,7 +11,7 @@ from predrain.data.outlook import Status
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause
 from predrain.features import DriveState, replay_readings
-from predrain.models.forecast.rules import CODES, RuleVerdict, judge_by_rules
+from predrain.models.forecast.rules import CODES, RuleVerdict, judge_by_rules, judge_drive, judge_symptoms
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 DEVICE = DeviceId("DRIVE_1")
@@ -177,3 +177,19 @@ def test_a_probe_that_fails_by_the_hosts_fault_neither_adds_evidence_nor_takes_i
 
 def test_a_drive_that_was_never_read_is_unknown_not_good() -> None:
     assert verdict(Unreadable(NOON, "asleep")).status is Status.UNKNOWN
+
+
+def test_a_disk_that_is_left_to_the_forecast_keeps_its_symptoms_beside_it() -> None:
+    disk = {"model": "ST4000DM000", "rotation_rpm": 5900}
+    quiet = lived(smart(Protocol.ATA, pending=0, **disk))
+    sick = lived(smart(Protocol.ATA, pending=0, **disk), smart(Protocol.ATA, pending=80, **disk))
+    assert judge_drive(quiet).verdict is None
+    assert judge_drive(quiet).symptoms is None
+    assert judge_drive(sick).verdict is None
+    assert judge_drive(sick).symptoms == judge_symptoms(sick) is not None
+
+
+def test_a_disk_that_the_rules_judge_has_no_symptoms_beside_its_verdict() -> None:
+    failed = lived(smart(Protocol.ATA, model="ST4000DM000", rotation_rpm=5900, passed=False, pending=80))
+    assert judge_drive(failed).verdict == judge_by_rules(failed) is not None
+    assert judge_drive(failed).symptoms is None

@@ -116,7 +116,8 @@ def explain_forecasts(
             found.append(_NOT_JUDGED)
         elif silent[row]:
             quiet = _explain_silent_drive(Status(word), format_probability(p_30d[row]), clears[row])
-            found.append(replace(quiet, reasons=(*quiet.reasons, rates[row])))
+            reasons = (*quiet.reasons, rates[row])
+            found.append(Explanation(quiet.status, reasons, quiet.advice, quiet.clears))
         else:
             held = [column for column, does in enumerate(holds[row].tolist()) if does]
             facts = _select_telling_facts(held, pushes.get(row))

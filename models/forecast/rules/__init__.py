@@ -9,10 +9,21 @@ docs/reference/rules.md lists all of them; `make bench-rules` measures them.
 from predrain.models.forecast.rules.verdict import (
     CODES,
     UNREADABLE_PROBES,
+    DriveJudgement,
     RuleVerdict,
     is_ssd,
     judge_by_rules,
+    judge_drive,
     judge_symptoms,
 )
 
-__all__ = ["CODES", "UNREADABLE_PROBES", "RuleVerdict", "is_ssd", "judge_by_rules", "judge_symptoms"]
+__all__ = [
+    "CODES",
+    "UNREADABLE_PROBES",
+    "DriveJudgement",
+    "RuleVerdict",
+    "is_ssd",
+    "judge_by_rules",
+    "judge_drive",
+    "judge_symptoms",
+]

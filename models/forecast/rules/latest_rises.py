@@ -35,7 +35,7 @@ def find_recent_rise(state: DriveState, counter: str, days: int) -> CounterRise 
     """Find the rise over the last `days`, from the value that held then or was seen first. Return None without a
     rise."""
     known = state.changes.get(counter, ())
-    if not known:
+    if len(known) < 2:  # the usual case: it has one value, that of the first reading
         return None
     since = state.day - days
     before = next((value for day, value in reversed(known) if day <= since), known[0][1])

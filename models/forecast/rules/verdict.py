@@ -16,6 +16,7 @@ from predrain.models.forecast.rules.counter_signs import (
     NVME,
     SAS,
     SSD,
+    CounterRule,
     explain_transport_errors,
     find_cable_sign,
 )
@@ -76,28 +77,46 @@ class RuleVerdict:
     """Days until the rated life is used up; None while the slope of the wear is unknown."""
 
 
-def judge_by_rules(state: DriveState) -> RuleVerdict | None:
-    """Return the rules' verdict, or None for a readable hard disk that reports error counts, which the model judges."""
-    face = state.face
-    probe = state.unreadable
-    if probe is not None and probe.probes >= UNREADABLE_PROBES:
-        return _judge_unreadable_drive(probe)
-    if probe is not None and probe.host_probes >= UNREADABLE_PROBES:
-        return _judge_unread_host(probe)
-    if face is None:
-        never = Reason("nothing-reported", "It has not been read yet.")
-        return RuleVerdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK)
-    found = _collect_signs(state, face)
-    if _is_forecast(face) and not any(sign.hard for sign in found):
-        return None
-    return _combine_signs(state, face, found)
+@dataclass(frozen=True, slots=True)
+class DriveJudgement:
+    """The verdicts of the rules on one drive, from one look at its signs."""
 
-
-def judge_symptoms(state: DriveState) -> RuleVerdict | None:
-    """Return the rules' verdict on a drive that `judge_by_rules` leaves to the forecast, or None without a sign.
+    verdict: RuleVerdict | None
+    """The rules' verdict, or None for a readable hard disk that reports error counts, which the model judges."""
+    symptoms: RuleVerdict | None = None
+    """The rules' verdict on a drive that is left to the model, or None without a sign.
 
     The verdict replaces a forecast that has no data of the drive, and is a floor below one that has.
     """
+
+
+_UNTOUCHED: Final = DriveJudgement(None)
+
+
+def judge_drive(state: DriveState) -> DriveJudgement:
+    """Judge a drive by the rules."""
+    face = state.face
+    probe = state.unreadable
+    if probe is not None and probe.probes >= UNREADABLE_PROBES:
+        return DriveJudgement(_judge_unreadable_drive(probe))
+    if probe is not None and probe.host_probes >= UNREADABLE_PROBES:
+        return DriveJudgement(_judge_unread_host(probe))
+    if face is None:
+        never = Reason("nothing-reported", "It has not been read yet.")
+        return DriveJudgement(RuleVerdict("no-reading", Status.UNKNOWN, (never,), None, Advice.LOOK))
+    found = _collect_signs(state, face)
+    if not _is_forecast(face) or any(sign.hard for sign in found):
+        return DriveJudgement(_combine_signs(state, face, found))
+    return DriveJudgement(None, _combine_signs(state, face, found)) if found else _UNTOUCHED
+
+
+def judge_by_rules(state: DriveState) -> RuleVerdict | None:
+    """Return `DriveJudgement.verdict`."""
+    return judge_drive(state).verdict
+
+
+def judge_symptoms(state: DriveState) -> RuleVerdict | None:
+    """Return the rules' verdict from the signs of a drive alone, or None without a sign."""
     if state.face is None:
         return None
     found = _collect_signs(state, state.face)
@@ -105,7 +124,18 @@ def judge_symptoms(state: DriveState) -> RuleVerdict | None:
 
 
 def _collect_signs(state: DriveState, face: Face) -> tuple[DefectSign, ...]:
-    return sort_by_degree(sign for ask in _list_sign_finders(face) for sign in ask(state, face))
+    kind, counters = _find_kind(face), face.counters
+    found = list[DefectSign]()
+    if face.passed is False or face.failed_self_tests or state.io_errors:
+        found += (sign for ask in _OF_EVERY_KIND for sign in ask(state, face))
+    for ask in kind.first:
+        found += ask(state, face)
+    for rule in kind.rules:
+        if getattr(counters, rule.counter):  # a drive seldom has any
+            found += rule.find_signs(state, face)
+    for ask in kind.last:
+        found += ask(state, face)
+    return sort_by_degree(found) if found else ()
 
 
 def _is_forecast(face: Face) -> bool:
@@ -124,20 +154,6 @@ def is_ssd(face: Face) -> bool:
     return "SSD" in face.model.upper() or maker_of(face.model) is None
 
 
-Ask = Callable[[DriveState, Face], Iterator[DefectSign]]
-
-
-def _list_sign_finders(face: Face) -> tuple[Ask, ...]:
-    always: tuple[Ask, ...] = (_own_verdict, find_self_test_sign, find_io_error_signs)
-    if face.protocol is Protocol.NVME:
-        return (*always, critical_warning, find_spare_sign, find_wear_sign, *(one.find_signs for one in NVME))
-    if face.protocol is Protocol.SCSI:
-        return (*always, find_spare_sign, find_wear_sign, *(one.find_signs for one in SAS))
-    if is_ssd(face):
-        return (*always, find_spare_sign, find_wear_sign, *(one.find_signs for one in SSD), find_cable_sign)
-    return (*always, *(one.find_signs for one in HARD_DISK), find_cable_sign)
-
-
 def _own_verdict(_: DriveState, face: Face) -> Iterator[DefectSign]:
     # NVMe's verdict consists of the bits of its critical warning, which have signs of their own if they are
     # known.
@@ -145,6 +161,33 @@ def _own_verdict(_: DriveState, face: Face) -> Iterator[DefectSign]:
         reason = Reason("verdict-failed", "The drive's own verdict is FAILED.")
         clears = "Clears when the drive takes its verdict back."
         yield DefectSign("verdict", CERTAIN, "device", reason, Advice.DRAIN_NOW, clears, hard=True)
+
+
+Ask = Callable[[DriveState, Face], Iterator[DefectSign]]
+
+
+@dataclass(frozen=True, slots=True)
+class _SignFinders:
+    """The signs that are looked for in one kind of drive after those of every kind, in their order."""
+
+    first: tuple[Ask, ...]
+    rules: tuple[CounterRule, ...]
+    last: tuple[Ask, ...] = ()
+
+
+_OF_EVERY_KIND: Final[tuple[Ask, ...]] = (_own_verdict, find_self_test_sign, find_io_error_signs)
+_NVME: Final = _SignFinders((critical_warning, find_spare_sign, find_wear_sign), NVME)
+_SAS: Final = _SignFinders((find_spare_sign, find_wear_sign), SAS)
+_SSD: Final = _SignFinders((find_spare_sign, find_wear_sign), SSD, (find_cable_sign,))
+_HARD_DISK: Final = _SignFinders((), HARD_DISK, (find_cable_sign,))
+
+
+def _find_kind(face: Face) -> _SignFinders:
+    if face.protocol is Protocol.NVME:
+        return _NVME
+    if face.protocol is Protocol.SCSI:
+        return _SAS
+    return _SSD if is_ssd(face) else _HARD_DISK
 
 
 def _combine_signs(state: DriveState, face: Face, found: tuple[DefectSign, ...]) -> RuleVerdict:

@@ -122,3 +122,23 @@ def test_threads_pack_and_unpack_beside_each_other() -> None:
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(again, plains)) == plains
+
+
+def test_the_newest_outlook_is_written_with_its_curve_and_its_history_without_it() -> None:
+    outlook = replace(written.OUTLOOKS[0], survival=tuple(1 - day / 10_000 for day in GRID_DAYS))
+    past, newest = documents.OUTLOOK.write_history(outlook, newest=True)
+    assert newest is not None
+    assert documents.OUTLOOK.read(newest) == outlook
+    assert documents.OUTLOOK.read(past) == replace(outlook, survival=None)
+    assert past == documents.OUTLOOK.write(replace(outlook, survival=None))
+    assert documents.OUTLOOK.write_history(outlook, newest=False) == (past, None)
+
+
+def test_an_outlook_without_a_curve_has_one_document_for_both() -> None:
+    outlook = replace(written.OUTLOOKS[0], survival=None)
+    assert documents.OUTLOOK.write_history(outlook, newest=True) == (documents.OUTLOOK.write(outlook),) * 2
+
+
+def test_an_outlook_with_a_number_that_is_none_is_not_written() -> None:
+    with pytest.raises(InvalidValue, match="this Outlook cannot be written"):
+        documents.OUTLOOK.write_history(replace(written.OUTLOOKS[0], p_fail_7d=float("nan")), newest=True)
