@@ -37,6 +37,7 @@ from tests.bench.stage import NOW, drives, quantile, reading
 DEVICES, READERS, A_SECOND, A_POST = 6_000, 200, 2_000, 100
 SHORT_SECONDS, LONG_SECONDS = 20.0, 300.0
 PATIENCE = 900.0
+QUIET_SECONDS = 5.0
 AIM_MS = 100.0
 STAMP = NOW.isoformat().replace("+00:00", "Z").encode()
 
@@ -120,8 +121,8 @@ class Hosts:
         self, address: str, token: str, devices: int = DEVICES, envelopes: StampedEnvelopes | None = None
     ) -> None:
         self._envelopes = envelopes or StampedEnvelopes(devices)
-        self._address, self._token, self.accepted = address, token, 0
-        self._connection = self._connected()
+        self._token, self.accepted = token, 0
+        self._connection, self._posted = http.client.HTTPConnection(address, timeout=PATIENCE), 0.0
 
     def once(self, service: Service) -> None:
         """Everything at once, until `service` has judged it."""
@@ -129,27 +130,25 @@ class Hosts:
             self.post()
         _until(lambda: service.worked() >= self.accepted)
 
-    def _connected(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._address, timeout=120)
-
     def close(self) -> None:
         """Let the connection go."""
         self._connection.close()
 
     def post(self) -> None:
         """The next ones."""
+        if time.monotonic() - self._posted > QUIET_SECONDS:
+            self.close()  # the service closes a connection that was quiet for long; the next request opens another
         bodies = [body for _, body in self._envelopes.stamp_next(self.accepted, A_POST)]
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         self._connection.request("POST", "/api/v1/readings", b"[" + b",".join(bodies) + b"]", headers)
         answer = json.loads(self._connection.getresponse().read())
+        self._posted = time.monotonic()
         if answer.get("accepted") != A_POST:
             raise ValueError(f"readings are refused: {str(answer)[:300]}")
         self.accepted += A_POST
 
     def send(self, seconds: float, a_second: int = A_SECOND) -> None:
         """At the pace, for so long; one who is late hurries."""
-        self.close()  # the service closes a connection that was quiet for long
-        self._connection = self._connected()
         began, count = time.monotonic(), 0
         while time.monotonic() < began + seconds:
             self.post()
