@@ -143,6 +143,9 @@ test-ceph: .venv/.dev ## the tests on a real cluster, as root (RELEASE=pacific|r
 bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run (ARGS=--long: the full training too)
 	@$(PY) -m tests.bench $(ARGS)
 
+bench-growth: .venv/.dev ## what 500 to 50,000 disks take, and where each figure bends, as a table and dist/growth.png (ARGS=--large: 300,000 too)
+	@$(PY) -m tests.bench.growth --picture dist/growth.png $(ARGS)
+
 bench-ceph: .venv/.dev ## what clients feel while a disk is drained, put out, or dies: a real cluster, root, 15 minutes (RELEASE=...)
 	@if [ "$(RELEASE)" = pacific ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
 	  else .ci/apt debootstrap && .venv/bin/python -m tests.system.ceph.roots $(RELEASE); fi
@@ -183,4 +186,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

@@ -7,7 +7,7 @@ Followed rows carry the number of the transaction that wrote them last. The cont
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, Table, select
 
@@ -23,26 +23,15 @@ T = TypeVar("T")
 
 def read_store_changes(database: Database, own: StoreCluster, since: str | None) -> StoreChanges:
     """Implement `data.store.store_port.Store.read_changes`."""
-    mark, found = database.read(partial(_select_changed_rows, database, own, since))
+    return database.read(partial(_read_changed_rows, database, own, since))
+
+
+def _read_changed_rows(
+    database: Database, own: StoreCluster, since: str | None, connection: Connection
+) -> StoreChanges:
+    now = database.read_commit_mark(connection)  # first: a later commit belongs to the next poll
 
     def read(table: Table, body: BodyCodec[T]) -> tuple[T, ...]:
-        return database.set_aside.read_all(table.name, found[table.name], body.read, whole=since is None)
-
-    return StoreChanges(
-        mark,
-        read(store_schema.latest_readings, documents.READING),
-        read(store_schema.latest_outlooks, documents.OUTLOOK),
-        read(store_schema.drains, documents.DRAIN),
-        read(store_schema.outcomes, wire_bodies.OUTCOME),
-    )
-
-
-def _select_changed_rows(
-    database: Database, own: StoreCluster, since: str | None, connection: Connection
-) -> tuple[str, dict[str, list[Any]]]:
-    now = database.read_commit_mark(connection)  # first: a later commit belongs to the next poll
-    found = {}
-    for table in store_schema.FOLLOWED:
         rows = select(table.c.document)
         if "cluster" in table.c:
             rows = rows.where(table.c.cluster == own.read_own(connection))
@@ -50,5 +39,14 @@ def _select_changed_rows(
             rows = rows.order_by(*table.primary_key)
         else:
             rows = rows.where(database.is_committed_between(table.c.written, since, now))
-        found[table.name] = list(connection.execute(rows).scalars())
-    return now, found
+        # Each document is decoded as it comes: all of them beside their values were a third of a start's peak memory.
+        raws = connection.execute(rows).scalars()
+        return database.set_aside.read_all(table.name, raws, body.read, whole=since is None)
+
+    return StoreChanges(
+        now,
+        read(store_schema.latest_readings, documents.READING),
+        read(store_schema.latest_outlooks, documents.OUTLOOK),
+        read(store_schema.drains, documents.DRAIN),
+        read(store_schema.outcomes, wire_bodies.OUTCOME),
+    )

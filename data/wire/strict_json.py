@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
+from predrain.data.outlook import SurvivalCurve
 from predrain.data.refusal import Refusal
 from predrain.data.setting import Setting, read_setting
 
@@ -20,6 +21,8 @@ _AWARE = Annotated[datetime, msgspec.Meta(tz=True)]
 _FINITE = Annotated[
     float, msgspec.Meta(ge=-1.7e308, le=1.7e308)
 ]  # msgspec would write NaN as null: "unknown"
+
+_POINTS = list[_FINITE]
 
 
 class InvalidValue(Refusal):
@@ -40,8 +43,8 @@ class JsonShape(Generic[T]):
     ) -> None:
         self._kind, self._name, self._complete = kind, name or kind.__name__, complete
         self._struct = _struct_of(kind)
-        self._decoder = msgspec.json.Decoder(self._struct, dec_hook=_read_text)
-        self._encoder = msgspec.json.Encoder(enc_hook=_write_text)
+        self._decoder = msgspec.json.Decoder(self._struct, dec_hook=_read_special)
+        self._encoder = msgspec.json.Encoder(enc_hook=_write_special)
         # msgspec builds its knowledge of a dataclass at the first use and shows it half-built to other
         # threads, which crash.
         msgspec.json.Decoder(kind)
@@ -98,16 +101,20 @@ class JsonShape(Generic[T]):
         return value if self._complete is None else self._complete(value)
 
 
-def _read_text(kind: type, text: Any) -> Setting:
+def _read_special(kind: type, value: Any) -> Setting | SurvivalCurve:
     """Decode a type that msgspec does not know by itself. Raises ValueError."""
-    if kind is Setting and isinstance(text, str):
-        return read_setting(text)
+    if kind is Setting and isinstance(value, str):
+        return read_setting(value)
+    if kind is SurvivalCurve:
+        return SurvivalCurve(msgspec.convert(value, _POINTS))
     raise NotImplementedError(kind)
 
 
-def _write_text(value: object) -> str:
+def _write_special(value: object) -> str | list[float]:
     if isinstance(value, Setting):
         return str(value)
+    if isinstance(value, SurvivalCurve):
+        return list(value)
     raise NotImplementedError(type(value))
 
 

@@ -18,7 +18,7 @@ from predrain.data.older_documents import add_event_to_older_line, type_older_pl
 from predrain.data.outcome import Outcome
 from predrain.data.outlook import Outlook
 from predrain.data.outside_text import DEAD_LETTER_TEXT, clean_identifier, clean_text
-from predrain.data.reading import OsdDevice, Reading, Smart, Unreadable
+from predrain.data.reading import Attribute, OsdDevice, Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause, cause_of_older_sentence
 from predrain.data.wire.strict_json import InvalidValue, JsonShape
 
@@ -125,6 +125,31 @@ class _ReadingForm:
     kernel_errors: int | None = None
 
 
+class SharedAttributes:
+    """Gives equal attributes of all drives as one object: most of a fleet's attributes are the same.
+
+    They are never changed, so that nobody sees whether they are shared. At most `most` of them are remembered: when
+    more differ, which the counters of busy drives do, all are forgotten, and sharing begins again.
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._known: dict[Attribute, Attribute] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def share(self, attributes: dict[int, Attribute]) -> None:
+        """Replace each attribute by the equal one that was seen first."""
+        if len(self._known) + len(attributes) > self._most:
+            self._known.clear()
+        for number, one in attributes.items():
+            attributes[number] = self._known.setdefault(one, one)
+
+
+_ATTRIBUTES = SharedAttributes()
+
+
 class _ReadingBody:
     def __init__(self) -> None:
         self._form = JsonShape(_ReadingForm, "Reading")
@@ -173,6 +198,8 @@ class _ReadingBody:
         seen: Smart | Unreadable
         if form.smart is not None and form.unreadable is None:
             seen = form.smart
+            if isinstance(seen.attributes, dict):  # nobody else has the reading yet
+                _ATTRIBUTES.share(seen.attributes)
         elif form.unreadable is not None and form.smart is None:
             told = form.unreadable
             cause = cause_of_older_sentence(told.why) if told.cause is None else told.cause

@@ -16,6 +16,7 @@ from predrain.data.outlook import (
     Life,
     Outlook,
     Status,
+    SurvivalCurve,
     hold_severity,
     measure_status_persistence,
 )
@@ -84,7 +85,7 @@ def _with_chances(graver: Outlook, told: Told) -> Outlook:
     """Add the forecast's probabilities and life to a rule's outlook: they are still the best known."""
     _, (p_7d, p_14d, p_30d), curve, life = told
     return replace(
-        graver, p_fail_7d=p_7d, p_fail_14d=p_14d, p_fail_30d=p_30d, survival=tuple(curve), life=life
+        graver, p_fail_7d=p_7d, p_fail_14d=p_14d, p_fail_30d=p_30d, survival=SurvivalCurve(curve), life=life
     )
 
 
@@ -141,7 +142,7 @@ def _build_model_outlook(state: DriveState, source: str, told: Told, before: Out
         p_fail_7d=p_7d,
         p_fail_14d=p_14d,
         p_fail_30d=p_30d,
-        survival=tuple(curve),
+        survival=SurvivalCurve(curve),
         life=life,
         readings=readings,
         span_hours=span_hours,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -160,7 +161,7 @@ def _build_life_body(life: Life | None) -> LifeBody | None:
     return LifeBody(p10=life.p10_days, p50=life.p50_days, p90=life.p90_days) if life else None
 
 
-def curve_body(survival: tuple[float, ...]) -> list[PointBody]:
+def curve_body(survival: Sequence[float]) -> list[PointBody]:
     """Return the points of a survival curve on the fixed grid."""
     return [PointBody(day=day, p=p) for day, p in zip(GRID_DAYS, survival, strict=True)]
 

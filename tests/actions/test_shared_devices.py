@@ -17,7 +17,7 @@ from predrain.actions.engine.plan_building import plan_drain
 from predrain.actions.engine.proposals import propose_drains, target_of
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import DeviceId, OsdId
-from predrain.data.outlook import GRID_DAYS
+from predrain.data.outlook import GRID_DAYS, SurvivalCurve
 from tests.actions.made import (
     NOW,
     POLICY,
@@ -58,7 +58,7 @@ def test_a_bad_flash_device_is_proposed_as_one_drain_and_every_osd_on_it_is_at_r
 def test_the_plan_says_how_long_it_takes_and_how_likely_the_device_lives_that_long() -> None:
     view = with_flash()
     drain = replace(a_drain(), device=NVME, osds=(OsdId(0),))
-    curve = tuple(max(0.0, 1.0 - day / 10) for day in GRID_DAYS)
+    curve = SurvivalCurve(max(0.0, 1.0 - day / 10) for day in GRID_DAYS)
     context = a_context(view, drain, outlooks={NVME: bad_outlook(0, device=NVME, survival=curve)})
     made = plan_drain(view, drain, POLICY, context)
     assert made.survives is not None
@@ -70,7 +70,7 @@ def test_the_plan_says_how_long_it_takes_and_how_likely_the_device_lives_that_lo
 def test_no_plan_calls_it_certain_that_a_device_lives_on() -> None:
     view = with_flash()
     drain = replace(a_drain(), device=NVME, osds=(OsdId(0),))
-    curve = tuple(1.0 - day / 100_000 for day in GRID_DAYS)
+    curve = SurvivalCurve(1.0 - day / 100_000 for day in GRID_DAYS)
     context = a_context(view, drain, outlooks={NVME: bad_outlook(0, device=NVME, survival=curve)})
     assert plan_drain(view, drain, POLICY, context).why.endswith("outlives with a chance of over 99.9%")
 

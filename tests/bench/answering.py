@@ -30,7 +30,7 @@ from predrain.data.clock import SystemClock
 from predrain.data.drain import Drain, DrainState, Intent, Mechanic, Move, Plan
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 from predrain.data.log.memory_log import MemoryLog
-from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status, SurvivalCurve
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.app.application import Application, ApplicationPorts
@@ -151,7 +151,7 @@ def fleet(folder: Path, devices: int) -> Application:
                 0.1,
                 0.2,
                 0.31 if sick else 0.004,
-                tuple(0.999**day for day in GRID_DAYS),
+                SurvivalCurve(0.999**day for day in GRID_DAYS),
                 Life(9, 40, 800),
                 advice=Advice.DRAIN_NOW if sick else Advice.NOTHING,
             )

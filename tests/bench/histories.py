@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -163,22 +163,27 @@ def _past() -> Iterator[Crew]:
             yield crew
 
 
-def fill_past(store: Store, fleet: list[Smart], *, checkpoints: bool = True) -> None:
-    """A reading, an outlook and, if wanted, a checkpoint of each drive, as a worker would have left them."""
+def fill_past(
+    store: Store, fleet: Sequence[Smart], *, checkpoints: bool = True, at: datetime = NOW, first: int = 0
+) -> None:
+    """A reading of `at`, an outlook and, if wanted, a checkpoint of each drive, as a worker would have left them.
+
+    first: the number of the first drive of `fleet` among all drives.
+    """
     forecaster = BundledForecaster.load()
     made = {}
     readings, outlooks, saved = list[Reading](), [], []
-    for number, smart in enumerate(fleet):
-        reading = scene.reading(number, smart, NOW)
+    for number, smart in enumerate(fleet, first):
+        reading = scene.reading(number, smart, at)
         readings.append(reading)
         kind = smart.identity.model, number % 40 == 0
         if kind not in made:
             state = forecaster.fold(None, [reading])
-            made[kind] = state, forecaster.compute_outlooks([state], NOW, {})[0]
+            made[kind] = state, forecaster.compute_outlooks([state], at, {})[0]
         state, outlook = made[kind]
         outlooks.append(replace(outlook, device=reading.device))
         packed = forecaster.pack(replace(state, device=reading.device))
-        saved.append(Checkpoint(reading.device, forecaster.layout, NOW, packed))
+        saved.append(Checkpoint(reading.device, forecaster.layout, at, packed))
     store.add_readings(readings)
     store.save_outlooks(outlooks)
     if checkpoints:

@@ -31,7 +31,8 @@ from predrain.service.forecasting.worker import ScoringWorker
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.outlook_announcements import Announcements
 from tests.bench.figure import Figure, Work
-from tests.bench.loading import Service, build_view
+from tests.bench.fleet_view import build_view
+from tests.bench.loading import Service
 from tests.bench.painting import browse, open_page, visit
 from tests.bench.readers import Readers
 from tests.bench.stage import drives, quantile, reading

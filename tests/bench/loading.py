@@ -19,26 +19,25 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from predrain.actions.cluster.cluster_view import ClusterView, Osd
-from predrain.actions.crush.crush_map import CrushMap
 from predrain.data.clock import SystemClock
-from predrain.data.ids import OsdId
-from predrain.data.reading import Reading, Smart
+from predrain.data.ids import DeviceId
 from predrain.service.storage.record_sender import RecordSender
 from tests.bench.figure import Figure, Work
+from tests.bench.fleet_view import build_view
 from tests.bench.readers import Readers
 from tests.bench.stage import NOW, drives, quantile, reading
 
 DEVICES, READERS, A_SECOND, A_POST = 6_000, 200, 2_000, 100
 SHORT_SECONDS, LONG_SECONDS = 20.0, 300.0
 PATIENCE = 900.0
+QUIET_SECONDS = 5.0
 AIM_MS = 100.0
 STAMP = NOW.isoformat().replace("+00:00", "Z").encode()
 
@@ -87,47 +86,69 @@ class Service:
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
+class StampedEnvelopes:
+    """Envelopes of one reading of each of `devices` disks, which are encoded once and get their times when sent."""
+
+    def __init__(self, devices: int) -> None:
+        sender = RecordSender("bench", SystemClock())
+        self.names = list[DeviceId]()
+        self._parts = list[list[bytes]]()
+        for number, smart in enumerate(drives(devices)):
+            one = reading(number, smart, NOW)
+            envelope = sender.encode_envelope(one)
+            if STAMP not in envelope:
+                raise ValueError("an envelope does not say when it was taken as it did once")
+            self.names.append(one.device)
+            self._parts.append(envelope.split(STAMP))
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def stamp_next(self, first: int, count: int) -> list[tuple[DeviceId, bytes]]:
+        """Return `count` readings that are taken now, each at its own time, from disk `first` on, round and round."""
+        now, found = datetime.now(UTC), []
+        for place in range(count):
+            stamp = (now - timedelta(microseconds=count - place)).isoformat().replace("+00:00", "Z").encode()
+            number = (first + place) % len(self._parts)
+            found.append((self.names[number], stamp.join(self._parts[number])))
+        return found
+
+
 class Hosts:
     """They send: A_SECOND readings a second in posts of A_POST, each reading with its own time."""
 
-    def __init__(self, address: str, token: str, devices: int = DEVICES) -> None:
-        sender = RecordSender("bench", SystemClock())
-        made = [
-            sender.encode_envelope(reading(number, smart, NOW))
-            for number, smart in enumerate(drives(devices))
-        ]
-        if not all(STAMP in one for one in made):
-            raise ValueError("an envelope does not say when it was taken as it did once")
-        self._parts = [one.split(STAMP) for one in made]
-        self._address, self._token, self._sent, self.accepted = address, token, 0, 0
-        self._connection = self._connected()
+    def __init__(
+        self, address: str, token: str, devices: int = DEVICES, envelopes: StampedEnvelopes | None = None
+    ) -> None:
+        self._envelopes = envelopes or StampedEnvelopes(devices)
+        self._token, self.accepted = token, 0
+        self._connection, self._posted = http.client.HTTPConnection(address, timeout=PATIENCE), 0.0
 
     def once(self, service: Service) -> None:
         """Everything at once, until `service` has judged it."""
-        while self._sent < len(self._parts):
+        while self.accepted < len(self._envelopes):
             self.post()
         _until(lambda: service.worked() >= self.accepted)
 
-    def _connected(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._address, timeout=120)
+    def close(self) -> None:
+        """Let the connection go."""
+        self._connection.close()
 
     def post(self) -> None:
         """The next ones."""
-        now, bodies = datetime.now(UTC), []
-        for place in range(A_POST):
-            stamp = (now - timedelta(microseconds=A_POST - place)).isoformat().replace("+00:00", "Z").encode()
-            bodies.append(stamp.join(self._parts[(self._sent + place) % len(self._parts)]))
+        if time.monotonic() - self._posted > QUIET_SECONDS:
+            self.close()  # the service closes a connection that was quiet for long; the next request opens another
+        bodies = [body for _, body in self._envelopes.stamp_next(self.accepted, A_POST)]
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         self._connection.request("POST", "/api/v1/readings", b"[" + b",".join(bodies) + b"]", headers)
         answer = json.loads(self._connection.getresponse().read())
+        self._posted = time.monotonic()
         if answer.get("accepted") != A_POST:
             raise ValueError(f"readings are refused: {str(answer)[:300]}")
-        self._sent += A_POST
         self.accepted += A_POST
 
     def send(self, seconds: float, a_second: int = A_SECOND) -> None:
         """At the pace, for so long; one who is late hurries."""
-        self._connection = self._connected()  # one that was quiet for long is closed
         began, count = time.monotonic(), 0
         while time.monotonic() < began + seconds:
             self.post()
@@ -247,20 +268,6 @@ def serving(devices: int = DEVICES) -> Iterator[Service]:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(30)
                 process.kill()
-
-
-def build_view(readings: Iterable[Reading]) -> ClusterView:
-    """Each disk under an OSD of its own, on the host that reads it."""
-    osds = {}
-    for number, one in enumerate(readings):
-        assert isinstance(one.seen, Smart)
-        id_ = OsdId(number)
-        osds[id_] = Osd(
-            id_, one.host, f"rack-{number // 900}", one.device, True, 1.0, 3.6,
-            size_bytes=4_000_000_000_000, used_bytes=2_000_000_000_000, model=one.seen.identity.model,
-        )  # fmt: skip
-    crush = CrushMap.__new__(CrushMap)  # no answer that is measured here looks into it
-    return ClusterView(datetime.now(UTC), 7, "reef", osds, {}, {}, crush, {})
 
 
 def _serve(folder: Path, devices: int) -> None:

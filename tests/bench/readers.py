@@ -50,6 +50,14 @@ class Readers:
         end = time.monotonic() + seconds
         await asyncio.gather(*(self._reader(stream, end) for stream, _ in streams))
 
+    async def read_once(self) -> None:
+        """Ask for everything once, without an event stream."""
+        asked = _Asked(self.address, self.parses, self.tears)
+        try:
+            await self._timed_round(asked)
+        finally:
+            asked.close()
+
     async def _listen(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await _connection(self.address)
         writer.write(f"GET /api/v1/events HTTP/1.1\r\nHost: {self.address}\r\n\r\n".encode())
@@ -61,13 +69,8 @@ class Readers:
         changed = asyncio.Event()
         hearing = asyncio.create_task(self._hear(stream, changed))
         try:
-            while (now := time.monotonic()) < end:
-                await self._round(asked)
-                took = time.monotonic() - now
-                self.waits.append(took)
-                self.sizes.append(asked.size)
-                asked.size = RoundSize()
-                self.rounds += 1
+            while time.monotonic() < end:
+                took = await self._timed_round(asked)
                 await asyncio.sleep(min(LONGEST_SECONDS, max(PAINT_SECONDS, REST * took)))
                 try:
                     await asyncio.wait_for(changed.wait(), ANYWAY_SECONDS)
@@ -77,6 +80,15 @@ class Readers:
         finally:
             hearing.cancel()
             asked.close()
+
+    async def _timed_round(self, asked: _Asked) -> float:
+        began = time.monotonic()
+        await self._round(asked)
+        self.waits.append(time.monotonic() - began)
+        self.sizes.append(asked.size)
+        asked.size = RoundSize()
+        self.rounds += 1
+        return self.waits[-1]
 
     async def _round(self, asked: _Asked) -> None:
         try:

@@ -59,15 +59,7 @@ def shared(folder: Path) -> Iterator[str]:
             return lambda: sum(file.stat().st_size for file in logs.glob(f"predrain.{name}-*/*.log"))
 
         def tables(*names: str) -> Bytes:
-            question = " + ".join(f"pg_total_relation_size('{name}')" for name in names)
-
-            def size() -> int:
-                with psycopg.connect(at.database, autocommit=True) as connection:
-                    connection.execute(f"VACUUM FULL {', '.join(names)}".encode())
-                    (found,) = connection.execute(f"SELECT {question}".encode()).fetchone() or (0,)
-                return int(found)
-
-            return size
+            return lambda: measure_tables(at.database, *names)
 
         with closing(KafkaLog(Broker((at.bootstrap,)))) as log, closing(PostgresStore(at.database)) as store:
             yield from measured(
@@ -78,22 +70,33 @@ def shared(folder: Path) -> Iterator[str]:
             )
 
 
+def measure_tables(database: str, *names: str) -> int:
+    """The bytes of these tables with their indexes, after a full vacuum."""
+    question = " + ".join(f"pg_total_relation_size('{name}')" for name in names)
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"VACUUM FULL {', '.join(names)}".encode())
+        (found,) = connection.execute(f"SELECT {question}".encode()).fetchone() or (0,)
+    return int(found)
+
+
 def alone(folder: Path) -> Iterator[str]:
     """Lines about the files of one process."""
     logs, stores = folder / "log.sqlite", folder / "store.sqlite"
 
     def file(path: Path) -> Bytes:
-        def size() -> int:
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return path.stat().st_size
-
-        return size
+        return lambda: measure_file(path)
 
     with closing(SqliteLog(logs)) as log, closing(SqliteStore(stores)) as store:
         yield from measured(
             ("log's file", file(logs), file(logs)), ("store's file", file(stores), file(stores)), log, store
         )
+
+
+def measure_file(path: Path) -> int:
+    """The bytes of a file of SQLite, with all that was in its write-ahead log."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path.stat().st_size
 
 
 def measured(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
 from predrain.data.latency_windows import LatencyBatch, LatencySummary, LatencyWindows
 from predrain.data.log.log_port import Delivered, Topic
-from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status, SurvivalCurve
 from predrain.data.reading import (
     Attribute,
     Counters,
@@ -78,7 +78,7 @@ OUTLOOK = Outlook(
     DEVICE, NOON, Status.BAD, "model:2026-03-01",
     (Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48.", "pending"),),
     "Drain osd.17 and replace the drive.", 0.125, 0.25, 0.5,
-    tuple(1 / (1 + day / 8) for day in GRID_DAYS), Life(2.0, 21.5, None), True, 3, 26.5,
+    SurvivalCurve(1 / (1 + day / 8) for day in GRID_DAYS), Life(2.0, 21.5, None), True, 3, 26.5,
 )  # fmt: skip
 OUTLOOK_2 = replace(
     OUTLOOK, rule_score=0.875, advice=Advice.DRAIN_NOW, clears="Clears when nothing rises for 30 days.",
@@ -340,9 +340,9 @@ def test_times_of_any_offset_come_back_as_utc() -> None:
         (replace(OUTLOOK, p_fail_7d=1.5), "outside"),
         (replace(OUTLOOK, p_fail_14d=0.1), "falls with more days"),
         (replace(OUTLOOK, rule_score=1.01), "score is outside"),
-        (replace(OUTLOOK, survival=(1.0, 0.5)), "2 points where the grid has 213"),
-        (replace(OUTLOOK, survival=(1.0, 0.5, *([0.9] * (len(GRID_DAYS) - 2)))), "rises"),
-        (replace(OUTLOOK, survival=tuple([0.5] * len(GRID_DAYS))), "not from 1"),
+        (replace(OUTLOOK, survival=SurvivalCurve([1.0, 0.5])), "2 points where the grid has 213"),
+        (replace(OUTLOOK, survival=SurvivalCurve([1.0, 0.5, *([0.9] * (len(GRID_DAYS) - 2))])), "rises"),
+        (replace(OUTLOOK, survival=SurvivalCurve([0.5] * len(GRID_DAYS))), "not from 1"),
         (replace(ATA, seen=Unreadable(NOON, "x" * LONGEST)), "longer than"),
     ],
 )

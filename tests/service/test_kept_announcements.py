@@ -10,7 +10,7 @@ import pytest
 from predrain.data.ids import DeviceId
 from predrain.data.log.log_port import Log, Topic
 from predrain.data.log.memory_log import MemoryLog
-from predrain.data.outlook import Outlook, Status
+from predrain.data.outlook import Outlook, Status, SurvivalCurve
 from predrain.data.reading import Reading
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.data.store.store_faults import StoreBusy
@@ -70,7 +70,7 @@ def test_a_disk_that_changed_while_the_service_was_down_is_announced_once(place:
 def test_a_probability_that_doubles_is_measured_from_the_announced_one_after_a_restart(place: Place) -> None:
     application = place.application()
     announced = Outlook(
-        DeviceId("A"), NOON, Status.BAD, "model:x", (), "", p_fail_30d=0.1, survival=(1.0, 0.5)
+        DeviceId("A"), NOON, Status.BAD, "model:x", (), "", p_fail_30d=0.1, survival=SurvivalCurve([1.0, 0.5])
     )
     write_announced(application.store, [announced])
     application.start()

@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predrain.data.outlook import GRID_DAYS
+from predrain.data.outlook import GRID_DAYS, SurvivalCurve
 from predrain.data.store import documents
 from predrain.data.store.postgres_store import PostgresStore
 from predrain.data.wire import wire_bodies
@@ -102,7 +102,7 @@ def test_any_bytes_are_packed_and_unpacked(plain: bytes) -> None:
 
 @pytest.mark.system
 def test_a_server_does_not_pack_again_what_is_packed(url: str) -> None:
-    survival = tuple(1 / (1 + day * 0.0137) for day in GRID_DAYS)
+    survival = SurvivalCurve(1 / (1 + day * 0.0137) for day in GRID_DAYS)
     outlook = replace(written.OUTLOOKS[0], survival=survival)
     assert len(documents.OUTLOOK.write(outlook)) > 2_048  # above this, a server puts things aside
     with closing(PostgresStore(url)) as store:

@@ -15,7 +15,7 @@ from predrain.data.drain import Drain, DrainState, Intent, JournalEntry, Mechani
 from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 from predrain.data.latency_windows import LatencySummary, LatencyWindows
 from predrain.data.outcome import DriveFate, Outcome
-from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status
+from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Reason, Status, SurvivalCurve
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.refusal import Refusal
 from predrain.data.store.sqlite_store import SqliteStore
@@ -32,7 +32,7 @@ def _reading(device: str, at: datetime, pending: int = 0) -> Reading:
 
 
 def _outlook(device: str, as_of: datetime, status: Status = Status.GOOD) -> Outlook:
-    curve = tuple(1 / (1 + day / 100) for day in GRID_DAYS)
+    curve = SurvivalCurve(1 / (1 + day / 100) for day in GRID_DAYS)
     reasons = (Reason("model-and-age", "An ST4000 of 3 years."),)
     return Outlook(
         DeviceId(device), as_of, status, "model:1", reasons, "", 0.1, 0.2, 0.3, curve, Life(1.0, 2.0, None)

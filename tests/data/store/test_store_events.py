@@ -10,7 +10,7 @@ from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
 from predrain.data.outcome import DriveFate, Outcome
-from predrain.data.outlook import GRID_DAYS, Outlook, Reason, Status
+from predrain.data.outlook import GRID_DAYS, Outlook, Reason, Status, SurvivalCurve
 from predrain.data.store.store_port import Store
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -94,7 +94,7 @@ def test_old_events_of_the_cluster_are_dropped_with_the_history(store: Store) ->
 
 
 def bad_outlook(hour: int) -> ClusterEvent:
-    curve = tuple(1 / (1 + day / 100) for day in GRID_DAYS)
+    curve = SurvivalCurve(1 / (1 + day / 100) for day in GRID_DAYS)
     reasons = (Reason("pending", "16 pending sectors."),)
     outlook = Outlook(DeviceId("A"), NOON + hour * HOUR, Status.BAD, "model:1", reasons, "", survival=curve)
     return tell_outlook(ClusterEventKind.OUTLOOK_DOUBLED, outlook)

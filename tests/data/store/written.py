@@ -11,7 +11,7 @@ from predrain.data.ids import DeviceId, HostName, OsdId, PgId
 from predrain.data.latency_windows import LatencySummary, LatencyWindows
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState
 from predrain.data.outcome import DriveFate, Outcome
-from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status, SurvivalCurve
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.data.store.store_port import AUDIT, Checkpoint, Store
 from tests.settings_by_text import by_setting
@@ -41,7 +41,7 @@ NO_ANSWER = replace(READINGS[0], device=SILENT, seen=Unreadable(NOON - HOUR, "no
 OUTLOOKS = tuple(
     Outlook(
         DEVICE, NOON + n * HOUR, status, "model:1", (Reason("reallocated", "8 sectors."),), "", 0.1, 0.2, 0.3,
-        tuple(1 / (1 + day / 100) for day in GRID_DAYS), Life(1.0, 2.0, None),
+        SurvivalCurve(1 / (1 + day / 100) for day in GRID_DAYS), Life(1.0, 2.0, None),
     )
     for n, status in enumerate((Status.WARNING, Status.BAD))
 )  # fmt: skip

@@ -12,7 +12,7 @@ from predrain.data.drain import DrainState, Intent
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.life_cycle import LifeChange, LifeEvidence, LifeSource, LifeState, RetiredWhy
 from predrain.data.outcome import DriveFate, Outcome
-from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status
+from predrain.data.outlook import GRID_DAYS, Life, Outlook, Reason, Status, SurvivalCurve
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.events import event_query
 from predrain.service.events.event import CurrentPlaces, HistoryEvent
@@ -38,7 +38,7 @@ SWAPPED = replace(FAILED, state=LifeState.RETIRED, why=RetiredWhy.REPLACED, succ
 
 
 def bad_outlook(at: datetime = NOON) -> Outlook:
-    curve = tuple(1 / (1 + day / 100) for day in GRID_DAYS)
+    curve = SurvivalCurve(1 / (1 + day / 100) for day in GRID_DAYS)
     reasons = (Reason("pending", "16 pending sectors."),)
     return Outlook(DISK, at, Status.BAD, "model:1", reasons, "", 0.1, 0.2, 0.3, curve, Life(1.0, 2.0, None))
 

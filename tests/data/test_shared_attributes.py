@@ -1,0 +1,37 @@
+"""Readings that are decoded one by one share their equal attributes, and nothing else about them changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from predrain.data.ids import DeviceId
+from predrain.data.reading import Attribute, Smart
+from predrain.data.wire import wire_bodies
+from predrain.data.wire.wire_bodies import SharedAttributes
+from tests.data.store.written import READINGS
+
+
+def test_two_drives_share_the_attributes_in_which_they_are_equal() -> None:
+    smart = READINGS[0].seen
+    assert isinstance(smart, Smart)
+    own = {**smart.attributes, 5: Attribute("Reallocated_Sector_Ct", 9, 100, 100, 10)}
+    drives = [
+        READINGS[0],
+        replace(READINGS[0], device=DeviceId("other"), seen=replace(smart, attributes=own)),
+    ]
+    read = [wire_bodies.READING.read(wire_bodies.READING.write(one)) for one in drives]
+    assert read == drives
+    one, other = (reading.seen for reading in read)
+    assert isinstance(one, Smart)
+    assert isinstance(other, Smart)
+    assert one.attributes[197] is other.attributes[197]
+    assert (one.attributes[5].raw, other.attributes[5].raw) == (8, 9)
+
+
+def test_attributes_that_differ_without_end_are_forgotten() -> None:
+    shared = SharedAttributes(most=5)
+    for raw in range(20):
+        attributes = {9: Attribute("Power_On_Hours", raw), 5: Attribute("Reallocated_Sector_Ct", 0)}
+        shared.share(attributes)
+        assert [one.raw for one in attributes.values()] == [raw, 0]
+        assert len(shared) <= 5
