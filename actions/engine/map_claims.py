@@ -172,7 +172,7 @@ def hand_on_blocked_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple
     if not returning or {holder.id for holder in holders} <= {drain.id for drain in returning[:1]}:
         return drains  # no drain holds anything that another one wants back
     unweighted = undo_weights(view, holders)
-    handed_on: dict[UpmapItem, str] = {}
+    handed_on: dict[Setting, str] = {}
     for drain in returning:
         pins = {
             pg: pairs
@@ -197,7 +197,7 @@ def _holds_weight(drain: Drain) -> bool:
     return any(isinstance(key, OsdOverride | OsdCrushWeight) for key in drain.ours)
 
 
-def _take_over_pairs(drain: Drain, view: ClusterView, handed_on: Mapping[UpmapItem, str]) -> Drain:
+def _take_over_pairs(drain: Drain, view: ClusterView, handed_on: Mapping[Setting, str]) -> Drain:
     """Return the drain with claims to the lists that others hand on, as those drains found the lists."""
     fresh = {key: found for key, found in handed_on.items() if key not in drain.ours}
     if not fresh:

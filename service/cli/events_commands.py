@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
@@ -31,10 +32,10 @@ _PAGE = 500
 """The most events of one request."""
 _EVENT_COLUMNS = (
     Column("at", "", lambda row: row["at"], unit="UTC"),
-    *(Column(name, "", lambda row, name=name: row[name]) for name in ("kind", "host")),
+    *(Column(name, "", itemgetter(name)) for name in ("kind", "host")),
     Column("osd", "", lambda row: row["osd"], number=True),
     Column("id", "", lambda row: row["device"]),
-    *(Column(name, "", lambda row, name=name: row[name]) for name in ("drain", "sentence")),
+    *(Column(name, "", itemgetter(name)) for name in ("drain", "sentence")),
 )
 
 

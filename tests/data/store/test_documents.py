@@ -125,7 +125,7 @@ def test_threads_pack_and_unpack_beside_each_other() -> None:
 
 
 def test_the_newest_outlook_is_written_with_its_curve_and_its_history_without_it() -> None:
-    outlook = replace(written.OUTLOOKS[0], survival=tuple(1 - day / 10_000 for day in GRID_DAYS))
+    outlook = replace(written.OUTLOOKS[0], survival=SurvivalCurve(1 - day / 10_000 for day in GRID_DAYS))
     past, newest = documents.OUTLOOK.write_history(outlook, newest=True)
     assert newest is not None
     assert documents.OUTLOOK.read(newest) == outlook
