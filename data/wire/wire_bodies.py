@@ -128,7 +128,7 @@ class _ReadingForm:
 class SharedAttributes:
     """Gives equal attributes of all drives as one object: most of a fleet's attributes are the same.
 
-    They are never changed, so that nobody sees whether they are shared. At most `most` of them are remembered: when
+    Attributes are never changed, so that nobody sees whether they are shared. At most `most` of them are remembered: when
     more differ, which the counters of busy drives do, all are forgotten, and sharing begins again.
     """
 
