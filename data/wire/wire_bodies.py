@@ -128,8 +128,8 @@ class _ReadingForm:
 class SharedAttributes:
     """Gives equal attributes of all drives as one object: most of a fleet's attributes are the same.
 
-    They are never changed, so that nobody sees whether they are shared. At most `most` of them are remembered: when
-    more differ, which the counters of busy drives do, all are forgotten, and sharing begins again.
+    Attributes are never changed, so that nobody sees whether they are shared. At most `most` of them are
+    remembered: when more differ, which the counters of busy drives do, all are forgotten, and sharing begins again.
     """
 
     def __init__(self, most: int = 10_000) -> None:
