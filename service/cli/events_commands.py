@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
@@ -32,10 +31,12 @@ _PAGE = 500
 """The most events of one request."""
 _EVENT_COLUMNS = (
     Column("at", "", lambda row: row["at"], unit="UTC"),
-    *(Column(name, "", itemgetter(name)) for name in ("kind", "host")),
+    Column("kind", "", lambda row: row["kind"]),
+    Column("host", "", lambda row: row["host"]),
     Column("osd", "", lambda row: row["osd"], number=True),
     Column("id", "", lambda row: row["device"]),
-    *(Column(name, "", itemgetter(name)) for name in ("drain", "sentence")),
+    Column("drain", "", lambda row: row["drain"]),
+    Column("sentence", "", lambda row: row["sentence"]),
 )
 
 

@@ -374,14 +374,21 @@ RowInputs = tuple[
 def _collect_row_inputs(sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]) -> RowInputs:
     """Return the arguments of `_build_device_fields`, with host, slot and model as the cluster names them."""
     seat = sight.view.osds[osds[0]] if sight.view and osds else None
-    place = (
-        (seat.host, seat.model, seat.device_name, sight.find_slots_by_osd()[osds[0]])
-        if seat
-        else (None, None, None, None)
-    )
     life, outlook = sight.lives[name], sight.outlooks.get(name)
-    forecast = (outlook.p_fail_30d, outlook.life) if outlook is not None and life.is_living else (None, None)
-    return name, sight.readings.get(name), life, osds, *place, *forecast
+    if not life.is_living:
+        outlook = None
+    return (
+        name,
+        sight.readings.get(name),
+        life,
+        osds,
+        seat.host if seat else None,
+        seat.model if seat else None,
+        seat.device_name if seat else None,
+        sight.find_slots_by_osd()[seat.id] if seat else None,
+        outlook.p_fail_30d if outlook else None,
+        outlook.life if outlook else None,
+    )
 
 
 def _build_device_fields(
