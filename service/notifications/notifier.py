@@ -33,7 +33,7 @@ LONGEST_PAUSE = timedelta(minutes=10)
 SENDING_SECONDS = 20.0
 """The time in which a channel begins deliveries at one poll; the others are still due at the next poll."""
 SILENCES, DIGEST = "silences", "digest"
-NARROWED_SILENCES = "silences by rack or severity"
+NARROWED_SILENCES = "narrowed-silences"
 """Silences that an older release would read without these fields, and so as silences of more."""
 SILENCE_ROOMS = (SILENCES, NARROWED_SILENCES)
 
