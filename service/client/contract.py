@@ -1058,9 +1058,10 @@ class MessageReceiverBody(Struct, frozen=True, kw_only=True):
 
 
 class MessageReceiverList(Struct, frozen=True, kw_only=True):
-    """The channels that the settings name, in their order."""
+    """A page of the channels that the settings name, by name."""
 
     items: list[MessageReceiverBody]
+    next: str | None
 
 
 class OsdDeviceBody(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Actor, Reader
 from predrain.service.rest.dependencies import TheApplication
 from predrain.service.rest.idempotency import Once
+from predrain.service.rest.outlook_routes import Cursor, Limit
 from predrain.service.rest.problem_answers import HttpProblem, declare_problem_responses
 from predrain.service.rest.shared_bodies import ResponseBody
 
@@ -33,9 +34,10 @@ class MessageReceiverBody(ResponseBody):
 
 
 class MessageReceiverList(ResponseBody):
-    """The channels that the settings name, in their order."""
+    """A page of the channels that the settings name, by name."""
 
     items: list[MessageReceiverBody]
+    next: str | None
 
 
 class MessageReceiverTestBody(ResponseBody):
@@ -47,10 +49,16 @@ class MessageReceiverTestBody(ResponseBody):
 
 
 @router.get(
-    "/receivers", response_model=MessageReceiverList, responses=http_caching.declare_polled_responses(401)
+    "/receivers",
+    response_model=MessageReceiverList,
+    responses=http_caching.declare_polled_responses(401, 422),
 )
-def list_receivers(request: Request, application: TheApplication, _: Reader) -> Response:
+def list_receivers(
+    request: Request, application: TheApplication, _: Reader, limit: Limit = 1000, cursor: Cursor = None
+) -> Response:
     """List the channels by which messages go out."""
+    found = sorted(((one.name, one) for one in application.channel_states), key=lambda pair: pair[0])
+    shown, following = http_caching.page_of(found, limit, cursor)
     items = [
         MessageReceiverBody(
             name=one.name,
@@ -62,9 +70,9 @@ def list_receivers(request: Request, application: TheApplication, _: Reader) -> 
             last_sent_at=one.deliveries.last,
             problem=one.trouble,
         )
-        for one in application.channel_states
+        for one in shown
     ]
-    return http_caching.build_etag_response(request, MessageReceiverList(items=items))
+    return http_caching.build_etag_response(request, MessageReceiverList(items=items, next=following))
 
 
 @router.post(

@@ -1954,9 +1954,10 @@ export interface components {
             last_sent_at: string | null;
             problem: string | null;
         };
-        /** @description The channels that the settings name, in their order. */
+        /** @description A page of the channels that the settings name, by name. */
         MessageReceiverList: {
             items: components["schemas"]["MessageReceiverBody"][];
+            next: string | null;
         };
         /** @description The result of a test message. `problem`: the reason if the receiver did not take it. */
         MessageReceiverTestBody: {
@@ -6206,7 +6207,12 @@ export interface operations {
     };
     list_receivers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The most items of a page. */
+                limit?: number;
+                /** @description The field `next` of the page before. */
+                cursor?: string | null;
+            };
             header?: {
                 /** @description The ETag of an answer that the client already has. */
                 "If-None-Match"?: string;
@@ -6256,6 +6262,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
