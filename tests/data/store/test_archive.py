@@ -8,9 +8,11 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,6 +97,7 @@ READINGS = st.builds(
 )
 
 
+@cache
 def _list_samples() -> list[Smart]:
     """Every drive that the samples' documents show, as JSON."""
     found = []
@@ -154,20 +157,28 @@ def _files(folder: Path) -> list[str]:
 
 
 @pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of its own: the store's file lies beside it."""
+    return tmp_path / "archive"
+
+
+@pytest.fixture
 def day() -> list[Reading]:
     return _list_day(hours=4)
 
 
-def test_drives_of_all_makers_come_back_as_they_were_stored(store: Store, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_drives_of_all_makers_come_back_as_they_were_stored(store: Store, folder: Path) -> None:
     day = _list_day()
     store.add_readings(day)
-    done = _archive(store, tmp_path)
+    done = _archive(store, folder)
     assert done.readings == len(day)
     assert set(done.counts.values()) == {24}
-    assert _read(tmp_path) == _order(day)
+    assert _read(folder) == _order(day)
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(st.lists(READINGS, min_size=1, max_size=12, unique_by=lambda one: (one.device, one.taken_at)))
 def test_any_reading_comes_back_with_what_is_unknown_unknown(readings: list[Reading]) -> None:
     with closing(SqliteStore(MEMORY)) as store, TemporaryDirectory() as folder:
@@ -176,35 +187,53 @@ def test_any_reading_comes_back_with_what_is_unknown_unknown(readings: list[Read
         assert _read(Path(folder)) == _order(readings)
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(st.lists(READINGS, min_size=1, max_size=12, unique_by=lambda one: (one.device, one.taken_at)))
-def test_training_reads_the_same_values_in_the_archive_as_in_an_export(readings: list[Reading]) -> None:
-    for number, one in enumerate(readings):
+def test_training_reads_of_each_drive_the_last_values_of_the_day_as_the_features_use_them(
+    readings: list[Reading],
+) -> None:
+    wanted: dict[str, dict[int, float]] = {}
+    for number, one in enumerate(sorted(readings, key=lambda one: one.taken_at)):
+        readings[number] = one
         if isinstance(one.seen, Smart):
-            own = replace(one.seen.identity, model="m", serial=one.device.split(BETWEEN, maxsplit=1)[0])
+            own = replace(one.seen.identity, serial=one.device)
             readings[number] = replace(one, seen=replace(one.seen, identity=own))
+            if BETWEEN not in one.device:
+                wanted[one.device] = values_of(one.seen)
     with closing(SqliteStore(MEMORY)) as store, TemporaryDirectory() as folder:
         store.add_readings(readings)
-        _archive(store, Path(folder) / "archive")
-        list(export_monthly_files(store, f"{folder}/export", values_of, through=DAY))
-        (exported,) = Path(folder).glob("export/*/*")
-        (archived,) = Path(folder).glob("archive/*/*.parquet")
-        ours, theirs = HistoryFiles([archived]).read(), HistoryFiles([exported]).read()
-    assert list(ours.serials) == list(theirs.serials)
-    assert list(ours.day) == list(theirs.day)
+        _archive(store, Path(folder))
+        history = HistoryFiles(list(Path(folder).glob("*/*.parquet"))).read()
+    assert list(history.serials) == sorted(wanted)
+    assert set(history.day) <= {(DAY - EPOCH).days}
     for n in LIMITS:
-        mine, other = ours.raw.get(n), theirs.raw.get(n)
-        assert (mine is None) == (other is None)
-        if mine is not None and other is not None:
-            assert mine.tobytes() == other.tobytes()
-    assert ours.told.refused_rows == 0
+        read = history.raw.get(n, np.full(len(wanted), np.nan))
+        assert repr(list(read)) == repr([np.float64(wanted[one].get(n, np.nan)) for one in history.serials])
+    assert history.told.refused_rows == 0
 
 
-def test_deaths_that_are_known_are_in_the_archive(store: Store, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_an_archive_and_an_export_of_one_store_are_one_history(store: Store, folder: Path) -> None:
+    store.add_readings([*_list_day(hours=3), *_list_day(NEXT, hours=3)])
+    _archive(store, folder / "archive", DAY, NEXT)
+    list(export_monthly_files(store, f"{folder}/export", values_of, through=NEXT))
+    archived, exported = (
+        HistoryFiles(sorted(folder.glob(f"{kind}/*/*.parquet"))).read() for kind in ("archive", "export")
+    )
+    assert list(archived.serials) == list(exported.serials)
+    assert list(archived.day) == list(exported.day)
+    assert archived.model_names == exported.model_names
+    assert {n: read.tobytes() for n, read in archived.raw.items()} == {
+        n: read.tobytes() for n, read in exported.raw.items()
+    }
+
+
+def test_deaths_that_are_known_are_in_the_archive(store: Store, folder: Path) -> None:
     store.add_readings([*_list_day(hours=2), *_list_day(NEXT, hours=2)])
     store.add_outcome(Outcome(DeviceId("D_0001"), BEGIN + 40 * HOUR, DriveFate.FAILED, "operator"))
-    _archive(store, tmp_path, DAY, NEXT)
-    (source,) = sources_of(sorted(tmp_path.glob("day=*/*.parquet")))
+    _archive(store, folder, DAY, NEXT)
+    (source,) = sources_of(sorted(folder.glob("day=*/*.parquet")))
     dead = [
         str(serial)
         for serial, died in zip(source.lifespans.serials, source.lifespans.died, strict=True)
@@ -215,45 +244,46 @@ def test_deaths_that_are_known_are_in_the_archive(store: Store, tmp_path: Path) 
 
 
 def test_a_day_that_is_archived_is_written_no_second_time(
-    store: Store, day: list[Reading], tmp_path: Path
+    store: Store, day: list[Reading], folder: Path
 ) -> None:
     store.add_readings(day)
-    first = _archive(store, tmp_path)
-    before = (tmp_path / f"day={DAY}" / "0001.hourly.parquet").read_bytes()
-    again = _archive(store, tmp_path)
+    first = _archive(store, folder)
+    before = (folder / f"day={DAY}" / "0001.hourly.parquet").read_bytes()
+    again = _archive(store, folder)
     assert (again.readings, again.counts) == (0, first.counts)
-    assert _files(tmp_path) == [f"day={DAY}/0001.hourly.parquet"]
+    assert _files(folder) == [f"day={DAY}/0001.hourly.parquet"]
     with TemporaryDirectory() as other:
         _archive(store, Path(other))
         assert (Path(other) / f"day={DAY}" / "0001.hourly.parquet").read_bytes() == before
 
 
 def test_late_readings_get_a_file_of_their_own_and_each_is_read_once(
-    store: Store, day: list[Reading], tmp_path: Path
+    store: Store, day: list[Reading], folder: Path
 ) -> None:
     late = day[1::4]
     store.add_readings([one for one in day if one not in late])
-    _archive(store, tmp_path)
+    _archive(store, folder)
     store.thin_to_daily_values(NEXT)
     store.add_readings(late)
-    assert _archive(store, tmp_path).readings == len(late)
-    assert _files(tmp_path) == [f"day={DAY}/0001.hourly.parquet", f"day={DAY}/0002.hourly.parquet"]
-    assert _read(tmp_path) == _order(day)
-    doubled = tmp_path / f"day={DAY}" / "0003.hourly.parquet"
-    doubled.write_bytes((tmp_path / f"day={DAY}" / "0001.hourly.parquet").read_bytes())
-    assert _read(tmp_path) == _order(day)
+    assert _archive(store, folder).readings == len(late)
+    assert _files(folder) == [f"day={DAY}/0001.hourly.parquet", f"day={DAY}/0002.hourly.parquet"]
+    assert _read(folder) == _order(day)
+    doubled = folder / f"day={DAY}" / "0003.hourly.parquet"
+    doubled.write_bytes((folder / f"day={DAY}" / "0001.hourly.parquet").read_bytes())
+    assert _read(folder) == _order(day)
 
 
+@pytest.mark.slow
 def test_a_day_of_many_drives_is_cut_into_several_files(
-    store: Store, day: list[Reading], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, day: list[Reading], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive_writing, "TOGETHER", 3)
     monkeypatch.setattr(archive_writing, "FILE_ROWS", 20)
     store.add_readings(day)
-    _archive(store, tmp_path)
-    assert len(_files(tmp_path)) > 2
-    assert _read(tmp_path) == _order(day)
-    assert len(HistoryFiles([tmp_path / name for name in _files(tmp_path)]).read().serials) == len(
+    _archive(store, folder)
+    assert len(_files(folder)) > 2
+    assert _read(folder) == _order(day)
+    assert len(HistoryFiles([folder / name for name in _files(folder)]).read().serials) == len(
         _list_samples()
     )
 
@@ -284,77 +314,78 @@ def _kill_at(monkeypatch: pytest.MonkeyPatch, call: int) -> Callable[[], int]:
     return lambda: steps[0]
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_loses_nothing_and_the_next_run_completes_the_day(
-    day: list[Reading], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    day: list[Reading], monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     call = 0
     while True:
         call += 1
-        folder = tmp_path / str(call)
+        here = folder / str(call)
         with closing(SqliteStore(MEMORY)) as store:
             store.add_readings(day)
             with monkeypatch.context() as patch:
                 _kill_at(patch, call)
                 try:
-                    _archive(store, folder)
+                    _archive(store, here)
                     break
                 except Killed:
                     pass
-            whole = _read(folder) if folder.exists() else []
+            whole = _read(here) if here.exists() else []
             assert whole in ([], _order(day))
-            _archive(store, folder)
-            assert _read(folder) == _order(day)
-            assert _files(folder) == [f"day={DAY}/0001.hourly.parquet"]
+            _archive(store, here)
+            assert _read(here) == _order(day)
+            assert _files(here) == [f"day={DAY}/0001.hourly.parquet"]
     assert call > 5
 
 
 def test_a_half_written_file_is_no_part_of_the_day_and_is_removed(
-    store: Store, day: list[Reading], tmp_path: Path
+    store: Store, day: list[Reading], folder: Path
 ) -> None:
-    (tmp_path / f"day={DAY}").mkdir()
-    (tmp_path / f"day={DAY}" / "0001.part").write_bytes(b"PAR1 and no end")
+    (folder / f"day={DAY}").mkdir(parents=True)
+    (folder / f"day={DAY}" / "0001.part").write_bytes(b"PAR1 and no end")
     store.add_readings(day)
-    assert _read(tmp_path) == []
-    _archive(store, tmp_path)
-    assert _files(tmp_path) == [f"day={DAY}/0001.hourly.parquet"]
+    assert _read(folder) == []
+    _archive(store, folder)
+    assert _files(folder) == [f"day={DAY}/0001.hourly.parquet"]
 
 
 @pytest.mark.parametrize("part", ["header", "middle", "end", "all"])
 def test_a_damaged_file_is_named_with_the_cure_and_the_others_are_read(
-    store: Store, day: list[Reading], tmp_path: Path, part: str
+    store: Store, day: list[Reading], folder: Path, part: str
 ) -> None:
     other = _list_day(NEXT, hours=4)
     store.add_readings([*day, *other])
-    _archive(store, tmp_path, DAY, NEXT)
-    path = tmp_path / f"day={DAY}" / "0001.hourly.parquet"
+    _archive(store, folder, DAY, NEXT)
+    path = folder / f"day={DAY}" / "0001.hourly.parquet"
     whole = path.read_bytes()
     at = {"header": 0, "middle": 700, "end": len(whole) - 8, "all": 0}[part]
     path.write_bytes(
         b"" if part == "all" else whole[:at] + bytes(b ^ 0xFF for b in whole[at : at + 8]) + whole[at + 8 :]
     )
     refused: list[DamagedPartition] = []
-    assert _read(tmp_path, refused.append) == _order(other)
+    assert _read(folder, refused.append) == _order(other)
     (damaged,) = refused
     assert str(path) in str(damaged)
     assert "move it away" in str(damaged)
 
 
 def test_what_the_store_has_of_a_damaged_file_is_written_again(
-    store: Store, day: list[Reading], tmp_path: Path
+    store: Store, day: list[Reading], folder: Path
 ) -> None:
     store.add_readings(day)
-    _archive(store, tmp_path)
-    path = tmp_path / f"day={DAY}" / "0001.hourly.parquet"
+    _archive(store, folder)
+    path = folder / f"day={DAY}" / "0001.hourly.parquet"
     path.write_bytes(path.read_bytes()[:-9])
-    done = _archive(store, tmp_path)
+    done = _archive(store, folder)
     assert done.readings == len(day)
     (told,) = done.damaged
     assert str(path) in told
-    assert _read(tmp_path, lambda _: None) == _order(day)
+    assert _read(folder, lambda _: None) == _order(day)
 
 
 def test_a_full_disk_is_named_with_the_cure_and_leaves_no_file(
-    store: Store, day: list[Reading], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, day: list[Reading], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fill(_rows: object, path: Path) -> None:
         path.write_bytes(b"PAR1")
@@ -364,47 +395,47 @@ def test_a_full_disk_is_named_with_the_cure_and_leaves_no_file(
     with monkeypatch.context() as patch:
         patch.setattr(archive_writing, "_write_parquet", fill)
         with pytest.raises(ArchiveUnwritable, match=r"No space left .* free space .* nothing is thinned"):
-            _archive(store, tmp_path)
-    assert _read(tmp_path) == []
-    _archive(store, tmp_path)
-    assert _files(tmp_path) == [f"day={DAY}/0001.hourly.parquet"]
+            _archive(store, folder)
+    assert _read(folder) == []
+    _archive(store, folder)
+    assert _files(folder) == [f"day={DAY}/0001.hourly.parquet"]
 
 
-def test_a_second_writer_waits_for_its_next_try(store: Store, tmp_path: Path) -> None:
+def test_a_second_writer_waits_for_its_next_try(store: Store, folder: Path) -> None:
     with (
-        archive_writing._lock_archive(tmp_path),
+        archive_writing._lock_archive(folder),
         pytest.raises(ArchiveUnwritable, match="another process writes"),
     ):
-        _archive(store, tmp_path)
+        _archive(store, folder)
 
 
 def test_a_day_that_is_too_old_is_dropped_as_a_folder_whatever_the_clock_says(
-    store: Store, tmp_path: Path
+    store: Store, folder: Path
 ) -> None:
     days = [DAY - timedelta(days=n) for n in (800, 731, 700, 0)]
     for one in days:
         store.add_readings(_list_day(one, hours=1)[:3])
-    _archive(store, tmp_path, *days)
-    assert drop_old_partitions(tmp_path, 2.0) == tuple(days[:2])
-    assert list(list_partitions(tmp_path)) == days[2:]
-    assert drop_old_partitions(tmp_path, 2.0) == ()
+    _archive(store, folder, *days)
+    assert drop_old_partitions(folder, 2.0) == tuple(days[:2])
+    assert list(list_partitions(folder)) == days[2:]
+    assert drop_old_partitions(folder, 2.0) == ()
 
 
-def test_a_drop_that_was_killed_is_ended_by_the_next_run(store: Store, tmp_path: Path) -> None:
+def test_a_drop_that_was_killed_is_ended_by_the_next_run(store: Store, folder: Path) -> None:
     store.add_readings(_list_day(hours=1)[:3])
-    _archive(store, tmp_path)
-    (tmp_path / f"day={DAY}").rename(tmp_path / f".dropped-{DAY}")
-    assert _read(tmp_path) == []
-    drop_old_partitions(tmp_path, 2.0)
-    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    _archive(store, folder)
+    (folder / f"day={DAY}").rename(folder / f".dropped-{DAY}")
+    assert _read(folder) == []
+    drop_old_partitions(folder, 2.0)
+    assert [path.name for path in folder.iterdir()] == [".lock"]
 
 
 def test_more_counts_than_fit_into_memory_leave_days_for_the_next_run(
-    store: Store, day: list[Reading], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, day: list[Reading], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive_writing, "MOST_COUNTS", 1)
     store.add_readings([*day, *_list_day(NEXT, hours=4)])
-    done = _archive(store, tmp_path, DAY, NEXT)
+    done = _archive(store, folder, DAY, NEXT)
     assert done.left == (NEXT,)
     assert {of for _, of in done.counts} == {DAY}
 
