@@ -47,7 +47,7 @@ class DaysToArchive:
 
 @dataclass(frozen=True, slots=True)
 class _ArchiveRun:
-    """What one process did, in types that need no heavy package."""
+    """The result of one process, in types that need no heavy package."""
 
     readings: int
     counts: Mapping[tuple[DeviceId, date], int]

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, timedelta
@@ -28,7 +28,15 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 DEVICE = smart_reading("A").device
 
-pytestmark = pytest.mark.slow  # each starts processes
+
+def _work_here(_what: str, work: Callable[..., object], *given: object) -> object:
+    return work(*given)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive's work is done in this process, which saves a second for each."""
+    monkeypatch.setattr(reading_archive, "run_in_child", _work_here)
 
 
 @pytest.fixture
@@ -60,6 +68,7 @@ def _wait_days(application: Application, days: float) -> None:
     application.clock.sleep(days * 86_400)
 
 
+@pytest.mark.slow
 def test_a_day_is_in_the_archive_by_the_hour_when_the_store_has_one_of_it(
     archiving: Application, folder: Path
 ) -> None:
@@ -77,6 +86,8 @@ def test_a_day_is_in_the_archive_by_the_hour_when_the_store_has_one_of_it(
     assert [path.name for path in folder.glob("*/*")] == ["0001.hourly.parquet"] * 2
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_readings_of_years_stay_in_the_archive_when_the_store_has_dropped_them(
     archiving: Application, folder: Path
 ) -> None:
@@ -92,6 +103,8 @@ def test_readings_of_years_stay_in_the_archive_when_the_store_has_dropped_them(
     assert min(list_partitions(folder)) == (NOON + 400 * DAY).date()
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_a_history_of_90_days_is_archived_before_it_is_dropped(place: Place, folder: Path) -> None:
     kept = RetentionTable(archive=folder, history_days=90.0)
     made = replace(place, settings=place.settings.model_copy(update={"retention": kept})).application()
@@ -111,6 +124,8 @@ def test_a_history_of_90_days_is_archived_before_it_is_dropped(place: Place, fol
         made.log.close()
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_late_readings_of_an_archived_day_are_archived_before_they_are_thinned(
     archiving: Application, folder: Path
 ) -> None:
@@ -125,6 +140,8 @@ def test_late_readings_of_an_archived_day_are_archived_before_they_are_thinned(
     assert archiving.store.readings(DEVICE) == (readings[-1],)
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_a_clock_that_jumps_over_midnight_and_back_archives_each_reading_once(
     archiving: Application, folder: Path
 ) -> None:
@@ -141,6 +158,8 @@ def test_a_clock_that_jumps_over_midnight_and_back_archives_each_reading_once(
     assert len(archiving.store.readings(DEVICE)) == 2
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_without_an_archive_that_can_be_written_nothing_is_thinned_until_it_can(
     archiving: Application, folder: Path
 ) -> None:
@@ -162,6 +181,7 @@ def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_process_of_the_archive_is_told_and_nothing_is_thinned(
     archiving: Application, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +197,8 @@ def test_a_killed_process_of_the_archive_is_told_and_nothing_is_thinned(
     assert _archived(folder) == readings
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
 def test_a_row_that_cannot_be_read_does_not_keep_its_day_from_being_thinned(
     archiving: Application, place: Place, folder: Path
 ) -> None:
@@ -192,6 +214,7 @@ def test_a_row_that_cannot_be_read_does_not_keep_its_day_from_being_thinned(
     assert _archived(folder) == readings[1:]
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there_is_not_made_by_the_archive(place: Place, folder: Path) -> None:
     archive = reading_archive.ReadingArchive(place.state.path / "none.sqlite", folder, 5.0)
     with pytest.raises(ArchiveFailed, match="there is no store"):
@@ -199,6 +222,7 @@ def test_a_store_that_is_not_there_is_not_made_by_the_archive(place: Place, fold
     assert not (place.state.path / "none.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_the_service_loads_no_heavy_package_to_archive() -> None:
     script = (
         "import sys; from predrain.service.storage import reading_archive; "
