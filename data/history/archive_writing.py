@@ -317,11 +317,14 @@ def _write_parquet(rows: pa.Table, path: Path) -> None:
 
     # The upper bytes of a counter are alike from row to row, and so are each by itself when the bytes lie apart.
     split = [one.name for one in rows.schema if one.type.id in (pa.int64().id, pa.timestamp("us").id)]
+    options: dict[str, Any] = {  # pyarrow's own annotations lack the lists
+        "use_dictionary": [name for name in rows.column_names if name not in split],
+        "column_encoding": dict.fromkeys(split, "BYTE_STREAM_SPLIT"),
+        "write_statistics": ["date", "serial_number", "device", "taken_at"],
+    }
     pq.write_table(
         rows, path, compression="zstd", compression_level=LEVEL, row_group_size=rows.num_rows,
-        use_dictionary=[name for name in rows.column_names if name not in split],
-        column_encoding=dict.fromkeys(split, "BYTE_STREAM_SPLIT"),
-        store_schema=False, write_page_checksum=True, write_statistics=["date", "serial_number", "device", "taken_at"],
+        store_schema=False, write_page_checksum=True, **options,
     )  # fmt: skip
 
 
