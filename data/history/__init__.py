@@ -10,7 +10,14 @@ for training, never here. `snapshot` is never read.
 
 from predrain.data.history.drive_rows import EPOCH, FIRST_DAY, History, HistoryDefects
 from predrain.data.history.history_files import HistoryFiles, SerialRange
-from predrain.data.history.history_tables import UnreadableHistory, columns_of, day_sql, is_history, table_of
+from predrain.data.history.history_tables import (
+    UnreadableHistory,
+    columns_of,
+    day_sql,
+    is_archived,
+    is_history,
+    table_of,
+)
 from predrain.data.history.row_copies import Copiers
 from predrain.data.history.smart_ranges import LIMITS, PACKED, believable_one, decode_plausible_values
 
@@ -29,6 +36,7 @@ __all__ = [
     "columns_of",
     "day_sql",
     "decode_plausible_values",
+    "is_archived",
     "is_history",
     "table_of",
 ]

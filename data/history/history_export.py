@@ -62,7 +62,7 @@ def export_monthly_files(
     for day, mark in store.compute_day_fingerprints().items():
         if day <= through:
             marks[day.replace(day=1)].append((day, mark))
-    died = _find_death_days(store)
+    died = find_death_days(store)
     for month, days in sorted(marks.items()):
         last = min((month + timedelta(days=31)).replace(day=1) - timedelta(days=1), through)
         path = f"{folder}/month={month:%Y-%m}/part.parquet"
@@ -89,7 +89,7 @@ def _open_export_folder(url: str) -> tuple[Any, str]:
     return files, str(folder).rstrip("/")
 
 
-def _find_death_days(store: Store) -> dict[DeviceId, date]:
+def find_death_days(store: Store) -> dict[DeviceId, date]:
     """Return the last daily value's day of each dead drive, up to the stated day of its death."""
     said: dict[DeviceId, Outcome] = {one.device: one for one in store.outcomes() if one.fate in VERDICTS}
     died = {}

@@ -23,6 +23,8 @@ NUMBERS: Final = (
     '"NULL"',
 )
 TEXTS: Final = ("VARCHAR", "ENUM")
+ARCHIVED: Final = ".hourly.parquet"
+"""The ending of a file of the archive (`data.history.archive_reading`), which has many rows of a drive's day."""
 
 
 class UnreadableHistory(Refusal):
@@ -91,9 +93,16 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
 
 
+def is_archived(path: Path) -> bool:
+    """Return whether the file is one of the archive: of its rows only those with `daily` are a history."""
+    return path.name.lower().endswith(ARCHIVED)
+
+
 def table_of(path: Path) -> str:
-    """Return the SQL table function that reads this file. CSV columns come as text; broken lines are set aside."""
+    """Return SQL for the daily rows of this file. CSV columns come as text; broken lines are set aside."""
     quoted = quote_sql_text(str(path))
+    if is_archived(path):
+        return f"(SELECT * FROM read_parquet({quoted}, file_row_number = true, hive_partitioning = false) WHERE daily)"
     if is_parquet(path):
         return f"read_parquet({quoted}, file_row_number = true)"
     return (

@@ -24,6 +24,7 @@ from predrain.data.store import (
     notes,
     refiling,
     store_schema,
+    stored_days,
     stored_histories,
     stored_latencies,
     table_upkeep,
@@ -32,7 +33,7 @@ from predrain.data.store.audit_rows import AuditRows
 from predrain.data.store.change_feed import read_store_changes
 from predrain.data.store.database import KEPT, Conflict, Database
 from predrain.data.store.store_cluster import StoreCluster
-from predrain.data.store.store_port import AUDIT, Checkpoint, StoreChanges
+from predrain.data.store.store_port import AUDIT, Checkpoint, DeviceTimes, StoreChanges
 from predrain.data.store.store_schema import to_microseconds
 from predrain.data.store.stored_drains import DrainRows
 from predrain.data.store.stored_events import ClusterEventRows
@@ -316,9 +317,26 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         """Yield the daily values of the UTC days `first` to `last`, by device, oldest first."""
         return table_upkeep.read_daily_readings(self._database, first, last)
 
-    def thin_to_daily_values(self, before: date, since: date | None = None) -> int:
+    def list_reading_days(self, before: date) -> tuple[date, ...]:
+        """Return the UTC days before `before` with readings, oldest first."""
+        return stored_days.list_reading_days(self._database, before)
+
+    def iterate_day_times(self, day: date) -> Iterator[DeviceTimes]:
+        """Yield the times of each device's readings of a UTC day."""
+        return stored_days.iterate_day_times(self._database, day)
+
+    def read_day_readings(self, day: date, devices: Collection[DeviceId]) -> tuple[Reading, ...]:
+        """Return the readings of a UTC day of some devices, by device, oldest first."""
+        return stored_days.read_day_readings(self._database, day, devices)
+
+    def thin_to_daily_values(
+        self,
+        before: date,
+        since: date | None = None,
+        archived: Mapping[tuple[DeviceId, date], int] | None = None,
+    ) -> int:
         """Thin the readings and outlooks from days in [since, before); return how many were dropped."""
-        return table_upkeep.thin_to_daily_values(self._database, before, since)
+        return table_upkeep.thin_to_daily_values(self._database, before, since, archived)
 
     def merge_old_latencies(self, before: datetime) -> int:
         """Merge an OSD's latencies of each ten minutes over by `before`; return by how many rows the table shrank."""

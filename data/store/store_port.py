@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from predrain.data.cluster_event import ClusterEvent, ClusterEventKind
 from predrain.data.drain import Drain, JournalEntry
@@ -36,6 +36,13 @@ class Checkpoint:
     through: datetime
     """Time of the newest reading in the state."""
     state: bytes
+
+
+class DeviceTimes(NamedTuple):
+    """A device, and the times of its readings of a day, in order."""
+
+    device: DeviceId
+    taken_at: Sequence[datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +367,29 @@ class Store(Protocol):
         """
         ...
 
-    def thin_to_daily_values(self, before: date, since: date | None = None) -> int:
+    def list_reading_days(self, before: date) -> tuple[date, ...]:
+        """Return the UTC days before `before` with readings, oldest first."""
+        ...
+
+    def iterate_day_times(self, day: date) -> Iterator[DeviceTimes]:
+        """Yield the times of each device's readings of a UTC day; rows that cannot be read are among them."""
+        ...
+
+    def read_day_readings(self, day: date, devices: Collection[DeviceId]) -> tuple[Reading, ...]:
+        """Return the readings of a UTC day of some devices, at most hundreds, by device, oldest first."""
+        ...
+
+    def thin_to_daily_values(
+        self,
+        before: date,
+        since: date | None = None,
+        archived: Mapping[tuple[DeviceId, date], int] | None = None,
+    ) -> int:
         """Thin the readings and outlooks from days before `before`; return how many were dropped.
 
         Days before `since` are not looked at (None: all are). Each device keeps its last one of a day, and its last one
-        that is not Unreadable.
+        that is not Unreadable. With `archived`, readings are dropped only of a device's days that have as many
+        readings as it says: one that came since stays, and its day with it, until the next thinning.
         """
         ...
 

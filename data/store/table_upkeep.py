@@ -32,10 +32,10 @@ from predrain.data.store.store_port import AUDIT
 from predrain.data.store.store_schema import from_microseconds, to_microseconds
 from predrain.data.wire import wire_bodies
 
-_DAY = 86_400_000_000
+DAY = 86_400_000_000
 _BIN = coarse_latencies.SECONDS * 1_000_000
 _HOUR = 3_600_000_000
-_EPOCH = date(1970, 1, 1)
+EPOCH = date(1970, 1, 1)
 _LINES = 1_000
 TOGETHER: Final = 500
 """Devices or hosts in one transaction. A day of 500 devices is 11,500 readings to drop, for which a writer of a file
@@ -52,30 +52,35 @@ COUNTED = {"preserve_rowcount": True}
 def compute_day_fingerprints(database: Database) -> Mapping[date, int]:
     """Return the UTC days with readings, each with a number that changes whenever a daily value of that day changes."""
     table = store_schema.readings
-    day = (table.c.taken_at // _DAY).label("day")
+    day = (table.c.taken_at // DAY).label("day")
     last = select(day, func.max(table.c.taken_at).label("last")).group_by(table.c.device, day).subquery()
     # One day is added to each, so that the sum distinguishes one value at noon from two at six.
-    milliseconds = (last.c.last % _DAY + _DAY) // 1000
+    milliseconds = (last.c.last % DAY + DAY) // 1000
     marks = select(last.c.day, func.sum(milliseconds)).group_by(last.c.day)
     rows = database.read(lambda connection: connection.execute(marks).all())
-    return {_EPOCH + timedelta(days=number): int(mark) for number, mark in sorted(map(tuple, rows))}
+    return {EPOCH + timedelta(days=number): int(mark) for number, mark in sorted(map(tuple, rows))}
 
 
 def read_daily_readings(database: Database, first: date, last: date) -> Iterator[Reading]:
     """Yield the daily values of the UTC days `first` to `last`, by device, oldest first."""
-    begin, end = _find_day_start(first), _find_day_start(last) + _DAY
-    for device in _iterate_table_keys(database, store_schema.latest_readings, "device"):
+    begin, end = find_day_start(first), find_day_start(last) + DAY
+    for device in iterate_table_keys(database, store_schema.latest_readings, "device"):
         if not is_apart(device):  # if two hosts name one drive, only the readings of its home count
             yield from database.read(partial(_read_device_dailies, database, device, begin, end))
 
 
-def thin_to_daily_values(database: Database, before: date, since: date | None = None) -> int:
-    """Thin the readings and outlooks from days in [since, before) to the daily ones; return how many were dropped."""
-    begin, end = EARLIEST if since is None else _find_day_start(since), _find_day_start(before)
+def thin_to_daily_values(
+    database: Database,
+    before: date,
+    since: date | None = None,
+    archived: Mapping[tuple[DeviceId, date], int] | None = None,
+) -> int:
+    """Implement `data.store.store_port.Store.thin_to_daily_values`."""
+    begin, end = EARLIEST if since is None else find_day_start(since), find_day_start(before)
     together = FEW_TOGETHER if since is None else TOGETHER
     gone = 0
     for newest, thin in (
-        (store_schema.latest_readings, _thin_readings),
+        (store_schema.latest_readings, partial(_thin_readings, archived)),
         (store_schema.latest_outlooks, _thin_outlooks),
     ):
         work = partial(thin, database, begin, end)
@@ -88,7 +93,7 @@ def merge_old_latencies(database: Database, before: datetime) -> int:
     end = to_microseconds(before) // _BIN * _BIN
     return sum(
         database.write(partial(_merge_host_latencies, database, host, begin, min(begin + _HOUR, end)))
-        for host in _iterate_table_keys(database, stored_latencies.TABLE, "host")
+        for host in iterate_table_keys(database, stored_latencies.TABLE, "host")
         for begin in _iterate_unmerged_hours(database, host, end)
     )
 
@@ -169,8 +174,13 @@ def _written_at(database: Database, line: bytes) -> datetime:
     return entry.at if entry is not None else _LONG_AGO
 
 
-def _find_day_start(day: date) -> int:
-    return (day - _EPOCH).days * _DAY
+def find_day_start(day: date) -> int:
+    """Return the first microsecond of a UTC day."""
+    return (day - EPOCH).days * DAY
+
+
+def _to_day(at: int) -> date:
+    return EPOCH + timedelta(days=at // DAY)
 
 
 def _work_by_keys(
@@ -196,7 +206,7 @@ def _work_by_keys(
         at = keys[-1]
 
 
-def _iterate_table_keys(database: Database, table: Table, key: str) -> Iterator[Any]:
+def iterate_table_keys(database: Database, table: Table, key: str) -> Iterator[Any]:
     """Yield every key of a table in order."""
     at: str | None = None
     while True:
@@ -246,7 +256,7 @@ def _read_device_dailies(
 ) -> list[Reading]:
     table = store_schema.readings
     mine = (table.c.device == device, table.c.taken_at >= begin, table.c.taken_at < end)
-    lasts = select(func.max(table.c.taken_at)).where(*mine).group_by(table.c.taken_at // _DAY)
+    lasts = select(func.max(table.c.taken_at)).where(*mine).group_by(table.c.taken_at // DAY)
     newest = (
         select(table.c.taken_at, table.c.document)
         .where(table.c.device == device, table.c.taken_at.in_(lasts))
@@ -254,7 +264,7 @@ def _read_device_dailies(
     )
     found: list[Reading] = []
     for taken_at, document in connection.execute(newest).all():
-        reading = _decode_reading(database, document)
+        reading = decode_reading(database, document)
         if reading is None or not isinstance(reading.seen, Smart):
             reading = _find_earlier_smart_reading(database, connection, device, taken_at)[1]
         if reading is not None:
@@ -269,70 +279,105 @@ def _find_earlier_smart_reading(
     table = store_schema.readings
     earlier = (
         select(table.c.taken_at, table.c.document)
-        .where(table.c.device == device, table.c.taken_at >= before // _DAY * _DAY, table.c.taken_at < before)
+        .where(table.c.device == device, table.c.taken_at >= before // DAY * DAY, table.c.taken_at < before)
         .order_by(table.c.taken_at.desc())
     )
     for taken_at, document in connection.execute(earlier):
-        reading = _decode_reading(database, document)
+        reading = decode_reading(database, document)
         if reading is not None and isinstance(reading.seen, Smart):
             return taken_at, reading
     return None, None
 
 
-def _decode_reading(database: Database, document: bytes) -> Reading | None:
+def decode_reading(database: Database, document: bytes) -> Reading | None:
     """Return the reading, or None if its document cannot be read."""
     return database.set_aside.read_one(store_schema.readings.name, document, documents.READING.read)
 
 
 def _thin_readings(
-    database: Database, begin: int, end: int, devices: Sequence[str], connection: Connection
+    archived: Mapping[tuple[DeviceId, date], int] | None,
+    database: Database,
+    begin: int,
+    end: int,
+    devices: Sequence[str],
+    connection: Connection,
 ) -> int:
     """Thin the readings of some devices. A day whose last reading is a Smart one needs no look at the others."""
-    table, earlier, gone = store_schema.readings, list[KeyRange](), 0
+    table = store_schema.readings
     days = _select_full_days(database, table, "taken_at", begin, end, devices).subquery()
-    lasts = select(days.c.device, days.c.last, days.c.last + 1)
+    if archived is None:
+        lasts = select(days.c.device, days.c.last, days.c.last + 1)
+        return _thin_days(database, lasts, connection)[0]
+    counted = connection.execute(select(days.c.device, days.c.begin, days.c.last, days.c.readings)).all()
+    full = [one for one in counted if archived.get((one.device, _to_day(one.begin))) == one.readings]
+    if not full:
+        return 0
+    ranges = database.list_ranges([KeyRange(one.device, one.last, one.last + 1) for one in full])
+    with connection.begin_nested() as attempt:
+        gone, kept = _thin_days(database, ranges, connection)
+        if gone + kept == sum(one.readings for one in full):
+            return gone
+        # Another process has added a reading since it was counted. It waits for the next thinning.
+        attempt.rollback()
+    return 0
+
+
+def _thin_days(database: Database, lasts: Select[str, int, int], connection: Connection) -> tuple[int, int]:
+    """Thin the days whose last readings are in the ranges `lasts`; return how many were dropped, and how many stay."""
+    table, earlier, gone, kept = store_schema.readings, list[KeyRange](), 0, 0
     found = select(database.rows_in_ranges(table, "device", "taken_at", lasts))
     for device, taken_at, document in connection.execute(found).all():
-        day, reading = (
-            KeyRange(device, taken_at // _DAY * _DAY, taken_at),
-            _decode_reading(database, document),
-        )
+        day = KeyRange(device, taken_at // DAY * DAY, taken_at)
+        reading = decode_reading(database, document)
+        kept += 1
         if reading is not None and isinstance(reading.seen, Smart):
             earlier.append(day)
         else:
-            gone += _thin_silent_day(database, day, connection)
+            dropped, smart = _thin_silent_day(database, day, connection)
+            gone, kept = gone + dropped, kept + smart
     if earlier:
         gone += database.delete_ranges(connection, table, "device", "taken_at", database.list_ranges(earlier))
-    return gone
+    return gone, kept
 
 
-def _thin_silent_day(database: Database, day: KeyRange, connection: Connection) -> int:
-    """Drop the readings of a day before its last, which is no Smart one, but for the last Smart one."""
+def _thin_silent_day(database: Database, day: KeyRange, connection: Connection) -> tuple[int, int]:
+    """Drop the readings of a day before its last, which is no Smart one, but for the last Smart one.
+
+    Return how many were dropped, and how many of those before the last stay.
+    """
     table = store_schema.readings
     mine = [table.c.device == day.key, table.c.taken_at >= day.begin, table.c.taken_at < day.end]
     kept, _ = _find_earlier_smart_reading(database, connection, DeviceId(day.key), day.end)
     if kept is not None:
         mine.append(table.c.taken_at != kept)
-    return _delete_rows(table.delete().where(*mine), connection)
+    return _delete_rows(table.delete().where(*mine), connection), int(kept is not None)
 
 
 def _thin_outlooks(
     database: Database, begin: int, end: int, devices: Sequence[str], connection: Connection
 ) -> int:
     table = store_schema.outlooks
-    days = _select_full_days(database, table, "as_of", begin, end, devices)
-    return database.delete_ranges(connection, table, "device", "as_of", days)
+    days = _select_full_days(database, table, "as_of", begin, end, devices).subquery()
+    ranges = select(days.c.device, days.c.begin, days.c.last)
+    return database.delete_ranges(connection, table, "device", "as_of", ranges)
 
 
 def _select_full_days(
     database: Database, table: Table, time: str, begin: int, end: int, devices: Sequence[str]
-) -> Select[str, int, int]:
-    """Select device, begin and the time of the last row of each device's day in [begin, end) with several rows."""
+) -> Select[str, int, int, int]:
+    """Select device, begin, the time of the last row and the number of rows of each device's day in [begin, end) with
+    several rows.
+    """
     ranges = database.list_ranges([KeyRange(device, begin, end) for device in devices])
     rows = database.rows_in_ranges(table, "device", time, ranges)
-    day = rows.c[time] // _DAY
+    day = rows.c[time] // DAY
     return (
-        select(rows.c.device, (day * _DAY).label("begin"), func.max(rows.c[time]).label("last"))
+        select(
+            rows.c.device,
+            (day * DAY).label("begin"),
+            func.max(rows.c[time]).label("last"),
+            func.count().label("readings"),
+        )
         .group_by(rows.c.device, day)
         .having(func.count() > 1)
     )

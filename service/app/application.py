@@ -57,6 +57,7 @@ from predrain.service.notifications.channel import Deliveries, NotificationChann
 from predrain.service.notifications.daily_digest import DailyDigest
 from predrain.service.notifications.notification_memory import NoteStore
 from predrain.service.notifications.notifier import ChannelState, Notifier
+from predrain.service.storage.reading_archive import ReadingArchive
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.kept_announcements import read_announced
 from predrain.service.streams.latency_ingest import LatencyIngest, LatencyIngestResult
@@ -129,6 +130,7 @@ class Application:
         self.waited: timedelta | None = None
         """The time that the newest reading of the worker's last step had waited; None before its first step."""
         self._thinned_days = ThinnedDays()
+        self._archive = ReadingArchive.from_settings(settings) if demo is None else None
         self._turning = Scheduler(self)
         self.faults = self._turning.faults
         self._sender = RecordSender(ports.name, ports.clock)
@@ -453,6 +455,7 @@ class Application:
             self.clock.now(),
             self._thinned_days,
             self.scorer.scorebook,
+            self._archive,
         )
         if dropped.rows or dropped.records:
             structlog.get_logger().info("dropped what is old", rows=dropped.rows, records=dropped.records)

@@ -1,6 +1,7 @@
 """Retention: drop what is too old, history and latencies from the store, records from the log.
 
 The store's remaining history is thinned with age: readings and outlooks to one a day, latencies to one in 10 min.
+Before that, an archive takes the readings by the hour, if the settings name its folder.
 If several services share a store, the holder of the task TIDYING does so for a day.
 
 Records are dropped in the order in which they were sent, once their topic's retention is over and every group of
@@ -9,17 +10,20 @@ readers has taken them. Groups that only look back never take anything: for them
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
+from predrain.data.ids import DeviceId
 from predrain.data.log.log_port import Delivered, Log, Topic
 from predrain.data.scorebook import Scorebook
 from predrain.data.store.store_port import Store
 from predrain.service.access.audit import AUDIT
 from predrain.service.config.settings import RetentionTable
 from predrain.service.forecasting import worker
+from predrain.service.storage.reading_archive import DaysToArchive, ReadingArchive
 from predrain.service.streams import latency_ingest, log_recall
 from predrain.service.streams.dead_letters import REPLAYING
 
@@ -74,17 +78,23 @@ class ThinnedDays:
         self._before: date | None = None
         self._whole: date | None = None
 
-    def thin_store(self, store: Store, now: datetime) -> int:
+    def thin_store(
+        self, store: Store, now: datetime, archive: ReadingArchive | None = None, expired: date = EPOCH
+    ) -> int:
         """Thin the store's days that are older than HOURLY; return the number of removed rows.
 
         The first call looks at all days, and so does one WHOLE_EVERY days later. The others look at the days
-        since the last call, and LATE before it.
+        since the last call, and LATE before it. With an `archive`, the days, and those before `expired`, are written
+        there before; if that fails, nothing is thinned, and the next call looks at the same days.
         """
         before = (now - HOURLY).astimezone(UTC).date()
         since = self._before - LATE if self._before is not None else None
         if self._whole is None or not 0 <= (before - self._whole).days < WHOLE_EVERY:
             since = None
-        dropped = store.thin_to_daily_values(before, since)
+        safe: Iterable[Mapping[tuple[DeviceId, date], int] | None] = (None,)
+        if archive is not None:
+            safe = archive.save_days(DaysToArchive(before, since, expired))
+        dropped = sum(store.thin_to_daily_values(before, since, archived) for archived in safe)
         self._before = before
         self._whole = before if since is None else self._whole
         return dropped
@@ -97,13 +107,15 @@ def drop_expired_data(
     now: datetime,
     thinned: ThinnedDays,
     scorebook: Scorebook | None = None,
+    archive: ReadingArchive | None = None,
 ) -> DroppedCounts:
     """Drop all that is older at `now` than `kept` allows. `store`: None if another process tidies it.
 
-    Raises what log and store raise; the next call continues.
+    The store's history comes last: all else is dropped although the archive fails. Raises what log, store and
+    archive raise; the next call continues.
     """
     history = now - timedelta(days=kept.history_days)
-    rows = _prune_store(store, kept, now, thinned) if store is not None else 0
+    rows = _prune_by_time(store, kept, now) if store is not None else 0
     if scorebook is not None:
         rows += scorebook.prune((history.astimezone(UTC).date() - EPOCH).days)
     records = 0
@@ -113,21 +125,28 @@ def drop_expired_data(
         back = LOOKING_BACK.get(topic)
         before = history if back else now - timedelta(days=kept.log_days)
         records += _trim_topic(log, topic, (GROUP, *(back or ())), before, now)
+    if store is not None:
+        rows += _prune_history(store, history, now, thinned, archive)
     return DroppedCounts(rows, records)
 
 
-def _prune_store(store: Store, kept: RetentionTable, now: datetime, thinned: ThinnedDays) -> int:
-    """Drop rows of the store and thin the rest; return the number of removed rows."""
+def _prune_by_time(store: Store, kept: RetentionTable, now: datetime) -> int:
+    """Drop and merge latencies, and drop lines of the audit; return the number of removed rows."""
     latency = now - timedelta(days=kept.latency_days)
-    return (
-        store.prune(
-            history=now - timedelta(days=kept.history_days),
-            latency=latency,
-            journal=(AUDIT, now - timedelta(days=kept.audit_days)),
+    audit = AUDIT, now - timedelta(days=kept.audit_days)
+    return store.prune(latency=latency, journal=audit) + store.merge_old_latencies(now - BY_WINDOW)
+
+
+def _prune_history(
+    store: Store, history: datetime, now: datetime, thinned: ThinnedDays, archive: ReadingArchive | None
+) -> int:
+    """Thin the store's history and drop what is from before `history`; return the number of removed rows."""
+    if archive is not None:  # a day is archived whole
+        history = min(
+            history, (now - HOURLY).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         )
-        + thinned.thin_store(store, now)
-        + store.merge_old_latencies(now - BY_WINDOW)
-    )
+    expired = history.astimezone(UTC).date() + timedelta(days=1)
+    return thinned.thin_store(store, now, archive, expired) + store.prune(history=history)
 
 
 def _trim_topic(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime, now: datetime) -> int:

@@ -63,6 +63,7 @@ class StoreTable(BaseModel):
 
 
 SYSTEM_FILE = Path("/etc/predrain/predrain.toml")
+DAYS_A_YEAR = 365.25
 REMOVE = "remove it (`predrain config show` lists the settings)"
 """The cure for a key that resembles no setting."""
 
@@ -202,6 +203,30 @@ class RetentionTable(_Table):
     log_days: float = Field(
         default=7.0, ge=0, description="Days that the log keeps readings that the worker has taken."
     )
+    archive: Path | None = Field(
+        default=None,
+        description="Folder to which the readings of each day are written before they are thinned to one a day, "
+        "90 days later; nothing is archived when it is not set.",
+    )
+    archive_years: float = Field(
+        default=5.0,
+        gt=0,
+        le=100,
+        description="Years that a day stays in the archive, counted from its newest day; not below `history_days`.",
+    )
+
+    @field_validator("archive", mode="before")
+    @classmethod
+    def _in_a_folder(cls, value: object) -> object:
+        if value == "":  # as a path, "" is the current directory, whichever that is
+            raise ValueError("name a folder, or leave it out")
+        return value
+
+    @model_validator(mode="after")
+    def _archived_until_dropped(self) -> RetentionTable:
+        if self.archive is not None and self.archive_years * DAYS_A_YEAR < self.history_days:
+            raise ValueError("archive_years must be as long as history_days, or longer")
+        return self
 
 
 class CephTable(_Table):

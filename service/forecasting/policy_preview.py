@@ -6,14 +6,9 @@ The replay computes for seconds to minutes. In a thread it would compete with th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +17,7 @@ from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook, ScorebookForecasts
 from predrain.data.store.store_port import Store
 from predrain.service.forecasting.forecaster import Forecaster
+from predrain.service.runtime.child_work import run_in_child
 
 if TYPE_CHECKING:
     from predrain.data.ids import DeviceId
@@ -29,11 +25,6 @@ if TYPE_CHECKING:
     from predrain.data.reading import Reading
     from predrain.models.forecast.calibration import Thresholds
     from predrain.service.forecasting.cost_replay import CostPreview
-
-NICE = 10
-"""The niceness of the replay, so that the service runs first."""
-DIES_FIRST = "1000"
-"""The `oom_score_adj` of the replay, so that the kernel kills the replay and not the service if memory runs out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +95,9 @@ class PolicyPreviewer:
             first = basis.today - timedelta(days=basis.days)
             book = scorebook.read(basis.bundle, (first - EPOCH).days)
             lives, readings = lives_of(store, first), store.latest_readings()
-            found = _replay_beside(book, lives, readings, basis.policy, thresholds)
+            found = run_in_child(
+                "the replay", _compute_preview, book, lives, readings, basis.policy, thresholds
+            )
             made = PreviewState(basis.days, preview=found, made_at=now)
         except Refusal as refusal:
             made = replace(made, trouble=str(refusal))
@@ -113,51 +106,13 @@ class PolicyPreviewer:
                 self._state = made
 
 
-class _PreviewBroken(Refusal):
-    """The process of the replay ended without a result."""
-
-
-def _replay_beside(
+def _compute_preview(
     book: ScorebookForecasts,
     lives: Lifespans,
     readings: Mapping[DeviceId, Reading],
     policy: Policy,
     thresholds: Thresholds,
 ) -> CostPreview:
-    """Run `preview_policy` in a process of its own, which dies with this one. Raises Refusal."""
-    context = get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    given = (sender, book, lives, readings, policy, thresholds)
-    process = context.Process(target=_send_preview, args=given, daemon=True)
-    process.start()
-    sender.close()
-    try:
-        found = receiver.recv()
-    except EOFError:
-        raise _PreviewBroken("the replay ended without a result; the service's log says more") from None
-    finally:
-        process.join()
-        receiver.close()
-    if isinstance(found, Refusal):
-        raise found
-    told: CostPreview = found
-    return told
-
-
-def _send_preview(
-    sender: Connection,
-    book: ScorebookForecasts,
-    lives: Lifespans,
-    readings: Mapping[DeviceId, Reading],
-    policy: Policy,
-    thresholds: Thresholds,
-) -> None:
     from predrain.service.forecasting.cost_replay import preview_policy
 
-    os.nice(NICE)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(DIES_FIRST)
-    try:
-        sender.send(preview_policy(book, lives, readings, policy, thresholds))
-    except Refusal as refusal:
-        sender.send(refusal)
+    return preview_policy(book, lives, readings, policy, thresholds)

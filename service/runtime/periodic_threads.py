@@ -22,9 +22,11 @@ class PeriodicThreads:
         self._changed, self._stopping = changed, threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def start_loop(self, name: str, step: Callable[[], None]) -> None:
-        """Repeat `step` in a thread of its own."""
-        thread = threading.Thread(target=self._repeat, args=(name, step), name=name, daemon=True)
+    def start_loop(self, name: str, step: Callable[[], None], again_seconds: float = FAULT_SECONDS) -> None:
+        """Repeat `step` in a thread of its own, and `again_seconds` after it failed."""
+        thread = threading.Thread(
+            target=self._repeat, args=(name, step, again_seconds), name=name, daemon=True
+        )
         thread.start()
         self._threads.append(thread)
 
@@ -44,7 +46,7 @@ class PeriodicThreads:
         for thread in self._threads:
             thread.join(max(0.0, deadline - monotonic()))
 
-    def _repeat(self, name: str, step: Callable[[], None]) -> None:
+    def _repeat(self, name: str, step: Callable[[], None], again_seconds: float) -> None:
         while not self._stopping.is_set():
             try:
                 step()
@@ -57,4 +59,4 @@ class PeriodicThreads:
                     structlog.get_logger().error(f"{name} failed", reason=told, exc_info=not plain)
                 self.faults[name] = told
                 self._changed()
-                self.wait(FAULT_SECONDS)
+                self.wait(again_seconds)

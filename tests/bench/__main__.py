@@ -35,6 +35,7 @@ MODULES = (
     "collecting",
     "histories",
     "retention_day",
+    "archive_day",
     "shared_copies",
     "streaming",
     "working",

@@ -128,7 +128,7 @@ def test_a_service_makes_the_same_preview_beside_its_work_and_keeps_it(
 def test_a_replay_that_the_kernel_kills_is_told_and_the_service_stays(
     kept: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("predrain.service.forecasting.policy_preview._send_preview", _die)
+    monkeypatch.setattr("predrain.service.forecasting.policy_preview._compute_preview", _die)
     made = ask_until_made(PolicyPreviewer(), place)
     assert made.preview is None
     assert made.trouble is not None

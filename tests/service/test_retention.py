@@ -280,7 +280,8 @@ def thinned_since(application: Application, monkeypatch: pytest.MonkeyPatch) -> 
     """The first day of each thinning from now on."""
     asked, thin = list[date | None](), application.store.thin_to_daily_values
 
-    def note(before: date, since: date | None = None) -> int:
+    def note(before: date, since: date | None = None, archived: object = None) -> int:
+        assert archived is None
         asked.append(since)
         return thin(before, since)
 

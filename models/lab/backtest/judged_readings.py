@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from predrain.data.history import is_archived
 from predrain.models.evaluate.arrays import DAY_BITS, Ints, drive_day
 from predrain.models.evaluate.cohort import gather_cohort
 from predrain.models.evaluate.drive_outcomes import FailureTruth, to_epoch_days
@@ -50,7 +51,10 @@ def _read_without_failure(path: Path) -> pa.Table:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    table = pyarrow.csv.read_csv(path) if path.suffix.lower() == ".csv" else pq.read_table(path)
+    if is_archived(path):
+        table = pq.read_table(path, filters=[("daily", "==", True)], partitioning=None)
+    else:
+        table = pyarrow.csv.read_csv(path) if path.suffix.lower() == ".csv" else pq.read_table(path)
     return table.drop_columns([name for name in ("failure",) if name in table.column_names])
 
 
