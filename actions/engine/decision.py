@@ -60,11 +60,22 @@ from predrain.actions.mechanics.override_reweight import keep_again
 from predrain.actions.mechanics.restore import RestoreProgress, next_return
 from predrain.actions.mechanics.step_batch import CommandBatch, build_restore_batch
 from predrain.actions.placement.failure_domains import list_disks_in_use, slot_reused
-from predrain.actions.placement.what_if import compute_map_fingerprint, find_dropped_upmaps
+from predrain.actions.placement.what_if import (
+    compute_map_fingerprint,
+    find_dropped_upmaps,
+    is_choice_changed,
+)
 from predrain.actions.planning.plan_figures import build_unplaceable_plan
 from predrain.data.drain import Drain, DrainState, JournalEvent, Plan, Progress
 from predrain.data.hold_reason import HoldReason
-from predrain.data.setting import OsdAffinity, Setting, strip_note
+from predrain.data.setting import (
+    OsdAffinity,
+    OsdCrushWeight,
+    OsdOverride,
+    Setting,
+    UpmapItem,
+    strip_note,
+)
 
 S = DrainState
 
@@ -418,11 +429,30 @@ class DecisionRound:
             return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
         if short := refuse_short(batch.pgs, self.context):
             return (Hold(hold_drain(drain, (short,), self.context.now), (short,)),)
+        if self._crosses_other_step(batch):
+            return (Wait(drain, "another drain's step in this look is on the same PGs"),)
         if any(isinstance(command, Reweight | CrushReweight) for command in batch.commands):
             if self.weighed:  # each computed the PGs' places with the other's old weight
                 return (Wait(drain, "another drain changes a weight in this look"),)
             self.weighed = True
         return (self._step(drain, batch),)
+
+    def _crosses_other_step(self, batch: CommandBatch) -> bool:
+        """Return whether a weight and an upmap item, of this step and of an earlier one in this poll, are about one PG.
+
+        Both steps are computed on the map before the poll. With the other weight, CRUSH may choose another OSD for
+        the PG, and the upmap item then sends a shard elsewhere than computed, also beside another one in its host.
+        """
+        own = {key_of(command): value_of(command) for command in batch.commands}
+        for weighed, mapped in ((own, self.sent), (self.sent, own)):
+            weights, crush_weights = (
+                {key.osd: float(value) for key, value in weighed.items() if isinstance(key, kind)}
+                for kind in (OsdOverride, OsdCrushWeight)
+            )
+            pgs = [key.pg for key in mapped if isinstance(key, UpmapItem)]
+            if is_choice_changed(self.view, weights, crush_weights, pgs):
+                return True
+        return False
 
     def _step(self, drain: Drain, batch: CommandBatch) -> Step:
         self.sent.update((key_of(command), value_of(command)) for command in batch.commands)

@@ -176,7 +176,7 @@ def finish_walk_override(view: ClusterView, osd: OsdId, allowance: Allowance) ->
     weight = rung_down(compute_override_draws(view, osd, stirred), now, 0.0, allowance.peering)
     # A PG that another drain mapped in this poll still depends on the suspect: it must not be turned away
     # too.
-    busy = compute_override_draws(view, osd, allowance.taken & set(changed)).values()
+    busy = compute_override_draws(view, osd, allowance.taken & set(pins)).values()
     weight = max((weight, *((drawn + 1) / FULL for drawn in busy if drawn < round(now * FULL))))
     if weight >= now and now > 0:
         return CommandBatch(waits_for=_BESIDE)

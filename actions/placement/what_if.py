@@ -183,6 +183,24 @@ def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId,
     return kept
 
 
+def is_choice_changed(
+    view: ClusterView,
+    weights: Mapping[OsdId, float],
+    crush_weights: Mapping[OsdId, float],
+    pgs: Collection[PgId],
+) -> bool:
+    """Return whether CRUSH's own choice for any of `pgs` differs with other overrides and CRUSH weights of OSDs.
+
+    An upmap item for such a PG that was computed with the present weights is no longer right. Raises CannotPlace.
+    """
+    known = [pg for pg in pgs if pg in view.pgs]
+    if not known or not (weights or crush_weights):
+        return False
+    before = compute_up_sets(view, (), known, pinned=False)
+    tree = apply_crush_weights(view, crush_weights)
+    return before != compute_up_sets(view, (), known, pinned=False, weights=weights, crush=tree)
+
+
 def find_dropped_upmaps(
     view: ClusterView,
     weights: Mapping[OsdId, float],

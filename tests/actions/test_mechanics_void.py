@@ -20,6 +20,7 @@ from predrain.actions.placement.what_if import (
     find_dropped_upmaps,
     find_kept_pairs,
     find_void_upmaps,
+    is_choice_changed,
 )
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import OsdId, PgId
@@ -95,6 +96,18 @@ def test_an_upmap_falls_where_a_weight_leaves_its_source_to_no_pg() -> None:
     assert not find_dropped_upmaps(pinned, {OsdId(free): 0.5}, {}), "its target stays in"
     assert not find_dropped_upmaps(pinned, {}, {})
     assert not find_dropped_upmaps(pinned, {}, {six: 0.0}, [PgId("1.ffff")]), "the weight does not reach it"
+
+
+def test_a_weight_changes_the_choice_of_those_pgs_alone_for_which_crush_chooses_the_osd() -> None:
+    view = Run(wide_spec(hosts=12, per_host=2, racks=0, pg_num=128)).cluster.view()
+    six = OsdId(6)
+    on_it = [pg.id for pg in view.pgs.values() if 6 in pg.up]
+    others = [pg.id for pg in view.pgs.values() if 6 not in pg.up and 7 not in pg.up]
+    assert is_choice_changed(view, {six: 0.0}, {}, on_it)
+    assert is_choice_changed(view, {}, {six: 0.0}, on_it[:1])
+    assert not is_choice_changed(view, {six: 0.0}, {}, others)
+    assert not is_choice_changed(view, {six: 1.0}, {}, on_it), "the weight that it has"
+    assert not is_choice_changed(view, {}, {}, on_it)
 
 
 @pytest.mark.slow

@@ -70,3 +70,21 @@ def test_a_fill_is_planned_anew_after_pgs_of_its_plan_were_merged() -> None:
 
 def test_after_a_few_cancels_the_map_is_that_of_a_cluster_that_was_never_drained() -> None:
     _play(0, 3, "all")
+
+
+@pytest.mark.slow
+def test_no_upmap_is_sent_beside_a_weight_of_another_drain_that_changes_crushs_choice_for_its_pg() -> None:
+    """Both were computed on the map before the poll. Together they put two shards of a PG into one host."""
+    _play(34_746, 1, "all")
+
+
+@pytest.mark.slow
+def test_an_upmap_to_an_osd_that_is_being_emptied_comes_back_though_the_drain_that_took_it_off_has_ended() -> (
+    None
+):
+    _play(22_022, 1, "all")
+
+
+@pytest.mark.slow
+def test_an_upmap_whose_target_crush_chose_by_itself_for_a_while_comes_back() -> None:
+    _play(711, 1, "pools")

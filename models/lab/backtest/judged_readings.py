@@ -52,7 +52,7 @@ def _read_without_failure(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     if is_archived(path):
-        table = pq.read_table(path, filters=[("daily", "==", True)], partitioning=None)
+        table = pq.read_table(path, filters=[("daily", "==", True)])
     else:
         table = pyarrow.csv.read_csv(path) if path.suffix.lower() == ".csv" else pq.read_table(path)
     return table.drop_columns([name for name in ("failure",) if name in table.column_names])
