@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import urllib.parse
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from predrain.service.cli.shared_options import HERE, AsJson, ServiceAddress, escape_to_one_line, print_json
 from predrain.service.terminal.service_connection import Json
@@ -25,7 +28,13 @@ def list_receivers_command(*, where: ServiceAddress = HERE, as_json: AsJson = Fa
 
 
 def send_test_command(
-    name: str | None = None, /, *, where: ServiceAddress = HERE, as_json: AsJson = False
+    name: Annotated[
+        str | None, Parameter(help="The channel, as `receiver list` names it; all when not given.")
+    ] = None,
+    /,
+    *,
+    where: ServiceAddress = HERE,
+    as_json: AsJson = False,
 ) -> int:
     """Send a test message by one channel, or by all. Exits with 1 if a receiver did not take it.
 

@@ -48,7 +48,7 @@ NOT_SETTINGS = frozenset(
 """Variables that are no settings: those of tests and benchmarks, and those that name a remote service to commands."""
 TABLES = (
     "collector", "kafka", "service", "forecast", "retention", "ceph", "store", "mail", "webhook", "slack",
-    "teams", "pagerduty", "opsgenie", "alertmanager", "access", "oidc",
+    "teams", "pagerduty", "opsgenie", "alertmanager", "access", "oidc", "clusters",
     "policy",
 )  # fmt: skip
 """All tables of a settings file, since a collector may read the service's file."""
