@@ -18,7 +18,7 @@ CEPH_PACKAGES := ceph-mon ceph-mgr ceph-osd ceph-common ceph-mgr-modules-core li
   python3-ceph-argparse
 KAFKA_AND_POSTGRES := openjdk-17-jre-headless openssl postgresql-15
 SERVER_PACKAGES := $(KAFKA_AND_POSTGRES) prometheus prometheus-alertmanager
-JUDGES := systemd sudo python3-ceph-common python3-yaml
+JUDGES := systemd sudo python3-ceph-common python3-yaml man-db mandoc zsh fish
 export UV_PYTHON_DOWNLOADS := never
 export OMP_WAIT_POLICY := PASSIVE
 
