@@ -28,7 +28,7 @@ class OsdLayout:
     def __init__(self, osds: Mapping[OsdId, Osd]) -> None:
         self._osds = osds
 
-    def fits(self, osds: Mapping[OsdId, Osd]) -> bool:
+    def matches_osds(self, osds: Mapping[OsdId, Osd]) -> bool:
         """Return whether these OSDs differ from the layout's at most in their sizes."""
         mine = self._osds
         if not has_same_keys(mine, osds):
@@ -40,7 +40,7 @@ class OsdLayout:
         )
 
     def with_sizes_of(self, osds: Mapping[OsdId, Osd]) -> OsdLayout:
-        """Return this layout, which fits `osds`, and compare it with `osds` from now on."""
+        """Return this layout, which matches `osds`, and compare it with `osds` from now on."""
         self._osds = osds
         return self
 
@@ -131,9 +131,9 @@ class _KnownLayouts:
     def __init__(self) -> None:
         self._last: tuple[OsdLayout, ...] = ()
 
-    def find(self, osds: Mapping[OsdId, Osd]) -> OsdLayout:
+    def find_layout(self, osds: Mapping[OsdId, Osd]) -> OsdLayout:
         for known in self._last:
-            if known.fits(osds):
+            if known.matches_osds(osds):
                 return known.with_sizes_of(osds)
         found = OsdLayout(osds)
         self._last = (found, *self._last[:3])
@@ -146,7 +146,7 @@ _KNOWN_LAYOUTS = _KnownLayouts()
 @remember_results(limit=4)
 def find_osd_layout(osds: Mapping[OsdId, Osd]) -> OsdLayout:
     """Return the layout of these OSDs: a known one, if they differ from its OSDs at most in their sizes."""
-    return _KNOWN_LAYOUTS.find(osds)
+    return _KNOWN_LAYOUTS.find_layout(osds)
 
 
 @remember_results(limit=4)

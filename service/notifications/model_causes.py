@@ -7,7 +7,13 @@ from urllib.parse import quote
 
 from predrain.data.messages import format_count
 from predrain.service.fleet.cluster_overview import ModelInClusters, find_models_sick_elsewhere
-from predrain.service.notifications.cause import AlertCause, AlertCauseKind, AlertSnapshot, CausePart
+from predrain.service.notifications.cause import (
+    AlertCause,
+    AlertCauseKind,
+    AlertSnapshot,
+    CausePart,
+    ClustersInView,
+)
 
 
 def find_models_sick_in_other_clusters(scene: AlertSnapshot) -> Iterator[AlertCause]:
@@ -19,14 +25,14 @@ def find_models_sick_in_other_clusters(scene: AlertSnapshot) -> Iterator[AlertCa
     for one in find_models_sick_elsewhere(
         clusters.own, clusters.others, least=policy.mass_suspicion_min, share=policy.mass_suspicion_share
     ):
-        yield _build_model_cause(one, scene)
+        yield _build_model_cause(one, clusters, policy.mass_suspicion_window.days)
 
 
-def _build_model_cause(one: ModelInClusters, scene: AlertSnapshot) -> AlertCause:
-    assert scene.clusters is not None
-    counts, days = one.total, scene.policy.mass_suspicion_window.days
-    mine = next(known for known in scene.clusters.own.models if known.model == counts.model)
-    named = [name for name in one.clusters if name != scene.clusters.own.name]
+def _build_model_cause(one: ModelInClusters, clusters: ClustersInView, days: int) -> AlertCause:
+    """Build the cause. days: the window within which the disks turned bad."""
+    counts = one.total
+    mine = next(known for known in clusters.own.models if known.model == counts.model)
+    named = [name for name in one.clusters if name != clusters.own.name]
     return AlertCause(
         f"model-elsewhere:{counts.model}",
         f"{counts.turned_bad} of {counts.disks} disks of model {counts.model} in "
