@@ -32,7 +32,8 @@ class Block:
 def pages() -> list[Path]:
     """Every page that tells people what to type. The design is a contract, with forms in place of commands."""
     written = [page for page in DOCS.rglob("*.md") if page.parent.name != "design"]
-    return sorted([*written, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "deploy" / "README.md"])
+    others = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md")]
+    return sorted([*written, *others])
 
 
 def blocks(page: Path, kind: str | None = None) -> Iterator[Block]:
