@@ -46,6 +46,7 @@ COMMANDS: Final[Mapping[Group, Mapping[str, str | tuple[str, Mapping[str, Any]]]
         "disk": "disk_commands:disk",
         "osds": "osds_commands:list_osds_command",
         "events": "events_commands:list_events_command",
+        "report": "report_commands:show_report_command",
         "causes": "silence_commands:list_causes_command",
         "audit": "audit_commands:show_audit_command",
     },

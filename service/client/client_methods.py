@@ -67,6 +67,10 @@ class Predrain:
         """Return the cluster of the service, the other clusters that it knows, and all their drive models."""
         return _decode_answer(contract.ClustersBody, self._wire.get("clusters"))
 
+    def report(self, month: str | None = None) -> contract.ReportBody:
+        """Return what predrain did in a month such as 2026-10; None: the last month that is over."""
+        return _decode_answer(contract.ReportBody, self._wire.get("report", month=month))
+
     def devices(self) -> Iterator[contract.DeviceBody]:
         """Yield every device in order of ids. Pages are fetched during the iteration, so devices may come and go
         meanwhile.

@@ -1161,6 +1161,33 @@ class PolicyPreviewBody(Struct, frozen=True, kw_only=True):
     error: str | None
 
 
+class ReportEntryBody(Struct, frozen=True, kw_only=True):
+    """
+    One disk or drain of the report. A field that does not apply to the kind, or whose value is not known, is null.
+
+    `called_days`: days for which the disk had been called warning or worse. `hours_above`, `hours_measured`: hours of
+    the drain in which the latency ratio was above the limit, and in which the ratio is known.
+    """
+
+    at: datetime
+    kind: Annotated[
+        str,
+        Meta(
+            description="The kinds of an entry. A failure has exactly one of the five kinds that begin with `failed`."
+        ),
+    ]
+    sentence: str
+    device: str | None
+    host: str | None
+    osd: int | None
+    drain: str | None
+    intent: str | None
+    moved_bytes: int | None
+    called_days: float | None
+    hours_above: float | None
+    hours_measured: float | None
+
+
 class RequestedDrainBody(Struct, frozen=True, kw_only=True):
     """A drain as a request left it, and the controller that acts on it. Without a controller nothing happens to it."""
 
@@ -1785,6 +1812,33 @@ class OsdPage(Struct, frozen=True, kw_only=True):
     removed: Annotated[
         list[int], Meta(description="OSDs that have gone since `since`.")
     ]
+
+
+class ReportBody(Struct, frozen=True, kw_only=True):
+    """
+    The numbers of one month, in UTC, and the entries from which they are counted, oldest first.
+
+    `whole`: false if the month is not over, or the stored history begins within it. `latency_limit`: the ratio of an
+    OSD's latency to that of its last hour above which a drain holds. `hours_above` and `hours_measured` are null if no
+    drain was measured.
+    """
+
+    since: datetime
+    until: datetime
+    whole: bool
+    latency_limit: float
+    moved_bytes: int
+    drains: int
+    hours_above: float | None
+    hours_measured: float | None
+    swapped_empty: int
+    failures: int
+    failed_empty: int
+    failed_while_draining: int
+    failed_called: int
+    missed: int
+    false_alarms: int
+    entries: list[ReportEntryBody]
 
 
 class SlotBody(Struct, frozen=True, kw_only=True):

@@ -92,7 +92,7 @@ def read_history(
         until = min(until or after.at + _TICK, after.at + _TICK)
     found: list[HistoryEvent] = []
     last, looked = after, 0
-    for event in _events_back(store, places, asked.since, until):
+    for event in iterate_events_back(store, places, asked.since, until):
         if after is not None and event.at == after.at and event.key <= after.key:
             continue
         if len(found) == limit or looked == MOST_LOOKED_AT:
@@ -103,7 +103,7 @@ def read_history(
     return HistoryPage(tuple(found), None)
 
 
-def _events_back(
+def iterate_events_back(
     store: Store,
     places: CurrentPlaces,
     since: datetime | None,

@@ -12,11 +12,11 @@ from starlette.responses import Response
 
 from predrain.data.ids import DeviceId, HostName, OsdId
 from predrain.data.outside_text import PATTERN
-from predrain.service.events.event import CurrentPlaces, HistoryEvent
+from predrain.service.app.current_places import find_current_places
+from predrain.service.events.event import HistoryEvent
 from predrain.service.events.event_kinds import HistoryGroup, HistoryKind, group_of
 from predrain.service.events.event_query import HistoryCursor, HistoryQuery, read_history
 from predrain.service.events.event_sentences import describe_event, link_event
-from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Reader
 from predrain.service.rest.dependencies import TheApplication
@@ -88,7 +88,7 @@ def list_events(
     )
     after = _decode_history_cursor(cursor) if cursor else None
     page = read_history(
-        application.store, _find_current_places(application.get_snapshot()), asked, limit, after
+        application.store, find_current_places(application.get_snapshot()), asked, limit, after
     )
     following = _cursor_at(page.next) if page.next is not None else None
     return http_caching.build_etag_response(
@@ -113,20 +113,6 @@ def _decode_history_cursor(cursor: str) -> HistoryCursor:
         raise HttpProblem(
             422, "The cursor is not one of this list; take `next` of the page before."
         ) from None
-
-
-def _find_current_places(sight: FleetSnapshot) -> CurrentPlaces:
-    """Return the places of disks and OSDs. An ended disk has its last place."""
-    osds = sight.view.osds.values() if sight.view is not None else ()
-    lives = {device: life.change for device, life in sight.lives.items()}
-    last_slots = {device: change.osds[0] for device, change in lives.items() if change.osds}
-    last_hosts = {device: change.host for device, change in lives.items() if change.host is not None}
-    return CurrentPlaces(
-        {osd.id: osd.host for osd in osds},
-        {osd.id: osd.device for osd in osds if osd.device is not None},
-        last_slots | {device: of[0] for device, of in sight.osds_of().items() if of},
-        last_hosts | {device: reading.host for device, reading in sight.readings.items()},
-    )
 
 
 def _build_event_body(event: HistoryEvent) -> HistoryEventBody:

@@ -80,7 +80,9 @@ def find_all_offences(root: Path) -> Iterator[Offence]:
     """Yield every offence of the pages and of the product code under the root."""
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
     for file in (name for name in listed.splitlines() if (root / name).is_file() and name not in WHOLLY_FREE):
-        page = file.endswith(".md") and file.startswith(("docs/", "README.md", "CONTRIBUTING.md", "SECURITY.md"))
+        page = file.endswith(".md") and file.startswith(
+            ("docs/", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+        )
         if page or (file.endswith(".py") and file.startswith(CODE_FOLDERS)):
             for paragraph in (read_page if page else read_code)(file, (root / file).read_text()):
                 for offence in find_offences(paragraph):

@@ -23,7 +23,7 @@ from tests.system.browsing import (
     violations,
 )
 
-VIEWS = ("/fleet", "/fleet?table=1", "/drains", "/events", "/alerts", "/forecast", "/clusters")
+VIEWS = ("/fleet", "/fleet?table=1", "/drains", "/events", "/alerts", "/forecast", "/clusters", "/report")
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 

@@ -14,6 +14,7 @@ export type View =
   | { name: "alerts" }
   | { name: "forecast" }
   | { name: "clusters" }
+  | { name: "report" }
   | { name: "nowhere"; path: string };
 
 export interface Route {
@@ -41,6 +42,7 @@ export function parse(path: string, search: string): Route {
     alerts: { name: "alerts" },
     forecast: { name: "forecast" },
     clusters: { name: "clusters" },
+    report: { name: "report" },
   };
   if (room === "devices" && id) return { view: { name: "device", id }, query };
   if (room === "osds" && id && /^\d+$/.test(id)) return { view: { name: "osd", osd: Number(id) }, query };

@@ -190,3 +190,21 @@ def test_outlooks_are_told_as_far_back_as_events_are_kept_and_of_before_they_wer
     again.start()
     assert [event for event in again.store.read_cluster_events() if event.kind.is_of_outlook] == kept
     shut(again)
+
+
+def test_the_report_of_a_month_counts_a_cancelled_drain_and_an_undrained_failure(busy: Site) -> None:
+    failed = {"fate": "failed", "note": "does not spin up"}
+    assert busy.client.post(
+        "/api/v1/devices/ST4000DM000_A/outcome", json=failed, headers=busy.acting
+    ).is_success
+    month = told(busy)[0]["at"][:7]
+    report = busy.client.get("/api/v1/report", params={"month": month}).json()
+    assert (report["drains"], report["failures"], report["false_alarms"]) == (1, 1, 0)
+    assert report["whole"] is False
+    assert [entry["device"] for entry in report["entries"] if entry["kind"].startswith("failed")] == [
+        "ST4000DM000_A"
+    ]
+
+
+def test_a_month_that_is_none_is_refused(site: Site) -> None:  # noqa: F811
+    assert site.client.get("/api/v1/report", params={"month": "2026-13"}).status_code == 422

@@ -718,6 +718,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Report
+         * @description The report of one month: drives swapped empty, failures, false alarms, bytes, hours of slow clients.
+         */
+        get: operations["get_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/halt": {
         parameters: {
             query?: never;
@@ -2222,6 +2242,59 @@ export interface components {
             /** @description Seconds after which the same bytes may be accepted, if the fault is a clock's or the token's. Null: never. */
             retry_after: number | null;
         };
+        /**
+         * @description The numbers of one month, in UTC, and the entries from which they are counted, oldest first.
+         *
+         *     `whole`: false if the month is not over, or the stored history begins within it. `latency_limit`: the ratio of an
+         *     OSD's latency to that of its last hour above which a drain holds. `hours_above` and `hours_measured` are null if no
+         *     drain was measured.
+         */
+        ReportBody: {
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+            whole: boolean;
+            latency_limit: number;
+            moved_bytes: number;
+            drains: number;
+            hours_above: number | null;
+            hours_measured: number | null;
+            swapped_empty: number;
+            failures: number;
+            failed_empty: number;
+            failed_while_draining: number;
+            failed_called: number;
+            missed: number;
+            false_alarms: number;
+            entries: components["schemas"]["ReportEntryBody"][];
+        };
+        /**
+         * @description One disk or drain of the report. A field that does not apply to the kind, or whose value is not known, is null.
+         *
+         *     `called_days`: days for which the disk had been called warning or worse. `hours_above`, `hours_measured`: hours of
+         *     the drain in which the latency ratio was above the limit, and in which the ratio is known.
+         */
+        ReportEntryBody: {
+            /** Format: date-time */
+            at: string;
+            kind: components["schemas"]["ReportKind"];
+            sentence: string;
+            device: string | null;
+            host: string | null;
+            osd: number | null;
+            drain: string | null;
+            intent: components["schemas"]["Intent"] | null;
+            moved_bytes: number | null;
+            called_days: number | null;
+            hours_above: number | null;
+            hours_measured: number | null;
+        };
+        /**
+         * @description The kinds of an entry. A failure has exactly one of the five kinds that begin with `failed`.
+         * @enum {string}
+         */
+        ReportKind: "drain" | "swapped_empty" | "failed_empty" | "failed_while_draining" | "failed_called" | "failed_uncalled" | "failed_unjudged" | "false_alarm";
         /**
          * @description The surface of a request. TOKEN: over REST, by a program or a command with the token of that name.
          * @enum {string}
@@ -6359,6 +6432,97 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    get_report: {
+        parameters: {
+            query?: {
+                /** @description Such as 2026-10; the last whole month without it. */
+                month?: string | null;
+            };
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportBody"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

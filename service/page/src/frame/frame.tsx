@@ -11,6 +11,7 @@ import { notice, osdByNumber, osds, partsDown, status } from "../state.ts";
 import { Alerts } from "../views/alerts.tsx";
 import { Clusters } from "../views/clusters.tsx";
 import { Events } from "../views/events.tsx";
+import { Report } from "../views/report.tsx";
 import { Forecast } from "../forecast/forecast.tsx";
 import { DemoBanner } from "./demo.tsx";
 import { Find } from "./find.tsx";
@@ -66,6 +67,8 @@ function CurrentView() {
       return <Forecast />;
     case "clusters":
       return <Clusters />;
+    case "report":
+      return <Report />;
     case "nowhere":
       return (
         <section class="view">

@@ -20,7 +20,7 @@ function rooms(): Room[] {
   return [
     { href: "/fleet", word: "Fleet", views: ["fleet", "device", "osd"] },
     { href: "/drains", word: "Drains", views: ["drains", "drain"], many: open },
-    { href: "/events", word: "Events", views: ["events"] },
+    { href: "/events", word: "Events", views: ["events", "report"] },
     { href: "/alerts", word: "Alerts", views: ["alerts"], many: alerted },
     { href: "/forecast", word: "Forecast", views: ["forecast"] },
     ...(status.value?.other_clusters ? [{ href: "/clusters", word: "Clusters", views: ["clusters"] }] : []),

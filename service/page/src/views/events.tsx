@@ -68,7 +68,7 @@ export function Events() {
       <div class="headline">
         <h1 id="events-head">Events</h1>
         <p class="lead">
-          What happened to OSDs, disks and drains, newest first. Times are UTC.{" "}
+          What happened to OSDs, disks and drains, newest first. Times are UTC. <a href="/report">Report of a month</a>{" "}
           {narrowed && <a href="/events">Show all events</a>}
         </p>
       </div>
