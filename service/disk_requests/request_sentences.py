@@ -53,7 +53,8 @@ OUTCOME_TEXTS: Final[Mapping[RequestOutcome, str]] = {
     RequestOutcome.UNKNOWN_DISK: "{host} did not find the disk at the place where it was read last.",
     RequestOutcome.TEST_RUNNING: "{host} refused: a test runs on the disk, or a long one on another disk of the host.",
     RequestOutcome.NO_LIGHT: "{host} knows no light for the disk: it is behind a RAID controller.",
-    RequestOutcome.NO_RIGHT: "{host} may not run the program: install the sudoers file predrain-collector-requests there."",
+    RequestOutcome.NO_RIGHT: "{host} may not run the program: install the sudoers file predrain-collector-requests "
+    "there.",
     RequestOutcome.TOOL_MISSING: "{host} lacks the program: install smartmontools for tests, ledmon for lights.",
     RequestOutcome.TOOL_FAILED: "The program on {host} failed.",
     RequestOutcome.CUT_OFF: "The collector on {host} ended meanwhile: see whether the request was carried out.",
