@@ -1,4 +1,4 @@
-"""`predrain disk NAME`: all that is known of one disk; below it: its self-tests, its light, and the host that has it."""
+"""`predrain disk NAME`: all that is known of one disk; and its self-tests, its light, and the host that has it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,10 @@ def locate_command(
     where: ServiceAddress = HERE,
     as_json: AsJson = False,
 ) -> int:
-    """Switch the light of a disk's slot, so that a person at the rack finds the disk; the slot is named where it is known.
+    """Switch the light of a disk's slot, so that a person at the rack finds the disk.
+
+    The answer names the slot where the enclosure reports it. Exits with 1 if the host refuses, and with 3 if it has not
+    answered in time.
 
     Example: predrain disk locate osd.12 on
 

@@ -49,7 +49,8 @@ def describe_requests(told: Json) -> Iterator[str]:
 def describe_request_line(one: Json) -> str:
     """Return a request with its time, the person who asked, and what became of it."""
     slot = f" Slot: {one['slot']}." if one["slot"] else ""
-    return f"{_format_time(one['issued_at'])} {_VERBS.get(one['verb'], one['verb'])}, by {one['by']}: {one['sentence']}{slot}"
+    asked = f"{_format_time(one['issued_at'])} {_VERBS.get(one['verb'], one['verb'])}, by {one['by']}"
+    return f"{asked}: {one['sentence']}{slot}"
 
 
 def _format_time(text: str) -> str:

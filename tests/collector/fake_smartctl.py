@@ -132,7 +132,11 @@ class FakeSmartctl:
             folder.mkdir(exist_ok=True)
             answer = answer_of(disk)
             program = {**answer.get("smartctl", {}), "output": list(disk.text)}
-            for name, told in (("answer", answer), ("idle", answer), ("running", _while_it_is_tested(answer))):
+            for name, told in (
+                ("answer", answer),
+                ("idle", answer),
+                ("running", _while_it_is_tested(answer)),
+            ):
                 (folder / name).write_text(json.dumps(told))
                 (folder / f"{name}.text").write_text(json.dumps({**told, "smartctl": program}))
             (folder / "status").write_text(f"{answer.get('smartctl', {}).get('exit_status', 0)}\n")
@@ -232,7 +236,10 @@ def _while_it_is_tested(answer: dict[str, Any]) -> dict[str, Any]:
         return {**answer, "nvme_self_test_log": {**answer.get("nvme_self_test_log", {}), **now}}
     data = answer.get("ata_smart_data", {})
     status = {"value": 249, "string": "in progress", "remaining_percent": 90}
-    return {**answer, "ata_smart_data": {**data, "self_test": {**data.get("self_test", {}), "status": status}}}
+    return {
+        **answer,
+        "ata_smart_data": {**data, "self_test": {**data.get("self_test", {}), "status": status}},
+    }
 
 
 def every_kind() -> list[Disk]:
