@@ -437,7 +437,8 @@ class Application:
         """End the overdue requests about disks, and request the self-tests that the schedule has due."""
         self.disk_requests.end_overdue()
         table, now = self.settings.self_tests, self.clock.now()
-        request_due_tests(self.store, self.disk_requests, self.get_snapshot(), table, now)
+        if table.short_days is not None or table.long_days is not None:
+            request_due_tests(self.store, self.disk_requests, self.get_snapshot(), table, now)
 
     def step_controller(self) -> None:
         """Run one tick of the controller; nothing without a cluster."""

@@ -20,6 +20,7 @@ from predrain.data.outside_text import HOST, is_clean
 from predrain.data.self_test import SelfTestKind, SelfTestResult
 from predrain.service.access.tokens import Caller, ForeignHost
 from predrain.service.app.application import Application
+from predrain.service.app.changes import ChangeKind
 from predrain.service.disk_requests.request_book import StoredRequest
 from predrain.service.disk_requests.request_desk import DiskRequestView, RequestHeld
 from predrain.service.disk_requests.request_guards import RequestRefusal, RequestRefusalKind
@@ -221,6 +222,8 @@ def _exchange(application: Application, body: bytes, caller: Caller) -> Response
     except ForeignHost as foreign:
         raise HttpProblem(403, f"{str(foreign)[:1].upper()}{str(foreign)[1:]}.") from foreign
     answer = application.disk_requests.exchange(application.get_snapshot(), question)
+    if question.reports or question.tests or answer.requests or answer.stop:
+        application.changes.notify_change(ChangeKind.DEVICES)
     return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
@@ -232,6 +235,7 @@ def _request(application: Application, caller: Caller, device: DeviceId, verb: D
     except RequestHeld as held:
         refusals = [_build_refusal_body(one, verb, held.host).model_dump() for one in held.refusals]
         raise HttpProblem(409, str(held), refusals=refusals) from held
+    application.changes.notify_change(ChangeKind.DEVICES)
     return _build_request_body(taken)
 
 
