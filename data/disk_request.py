@@ -31,7 +31,7 @@ class DiskPermission(StrEnum):
 
 
 class DiskVerb(StrEnum):
-    """What a collector can be asked to do with a disk."""
+    """The requests that a collector knows."""
 
     SHORT_TEST = "selftest-short"
     LONG_TEST = "selftest-long"
@@ -114,7 +114,7 @@ class SignedDiskRequest(msgspec.Struct, frozen=True):
 
 
 class RequestReport(msgspec.Struct, frozen=True):
-    """What became of a request on its host. `detail`: the words of the program that was run."""
+    """The end of a request on its host. `detail`: the words of the program that was run."""
 
     id: str
     outcome: RequestOutcome

@@ -1,4 +1,4 @@
-"""What the collector remembers of requests over a restart: their ids, reports under way, and tests that it started.
+"""The collector's memory of requests over a restart: their ids, reports under way, and tests that it started.
 
 The file is small JSON and is replaced as a whole. An id is written before its request is carried out, so that a request
 is carried out once at most.

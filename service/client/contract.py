@@ -321,7 +321,7 @@ class LineBody(Struct, frozen=True, kw_only=True):
 
 
 class LocateRequest(Struct, frozen=True, kw_only=True):
-    """Whether the light shall be on."""
+    """The wanted state of the light."""
 
     on: bool
 
@@ -924,9 +924,7 @@ class DiskRequestBody(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    verb: Annotated[
-        str, Meta(description="What a collector can be asked to do with a disk.")
-    ]
+    verb: Annotated[str, Meta(description="The requests that a collector knows.")]
     by: str
     issued_at: datetime
     expires_at: datetime
@@ -1886,11 +1884,9 @@ class OsdPage(Struct, frozen=True, kw_only=True):
 
 
 class RequestOptionBody(Struct, frozen=True, kw_only=True):
-    """What may be asked of the disk's host; `refusals` is empty if it would be taken now."""
+    """A request that a person may make; `refusals` is empty if it would be taken now."""
 
-    verb: Annotated[
-        str, Meta(description="What a collector can be asked to do with a disk.")
-    ]
+    verb: Annotated[str, Meta(description="The requests that a collector knows.")]
     refusals: list[RequestRefusalBody]
 
 

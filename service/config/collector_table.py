@@ -113,7 +113,7 @@ class CollectorTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allow: Annotated[
         tuple[DiskPermission, ...],
         Meta(
-            description="What the service may ask of this host: `selftest` (start and stop self-tests of its disks), "
+            description="The requests that this host carries out: `selftest` (start and stop self-tests of its disks), "
             "`locate` (switch the lights of their slots); nothing when it is empty."
         ),
     ] = ()

@@ -1,4 +1,4 @@
-"""The requests about disks in the store: those that are open, the newest ones of each disk, and what hosts told.
+"""The requests about disks in the store: those that are open, the newest ones of each disk, and the last question of each host.
 
 Each change of a request and its line in the audit are one transaction. The open requests are few; all that is kept of
 one disk has a namespace of its own, so that no question of a host reads the whole fleet.
@@ -30,7 +30,7 @@ _REQUEST: Final = "request "
 KEPT_PER_DISK: Final = 20
 """The ended requests of a disk that are kept."""
 REWRITTEN_AFTER: Final = timedelta(minutes=1)
-"""Time after which the question of a host is stored although it told nothing new."""
+"""Time after which the question of a host is stored although it reported nothing new."""
 
 
 class StoredRequest(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class RequestBook:
         return _decode(raw, DiskSelfTests) if raw is not None else None
 
     def find_collectors(self) -> Mapping[HostName, CollectorState]:
-        """Return what each host told with its last question."""
+        """Return the last question of each host."""
         found = self._store.read_notes(COLLECTORS_ROOM)
         states = {HostName(name): _decode(raw, CollectorState) for name, raw in found.items()}
         return {name: one for name, one in states.items() if one is not None}
@@ -105,7 +105,7 @@ class RequestBook:
                 self._store.write_notes(_DISK_ROOM + one.device, {_TESTS: msgspec.json.encode(one)})
 
     def keep_collector(self, state: CollectorState) -> None:
-        """Store what a host told, if it is new or if the stored time is old."""
+        """Store the question of a host, if it is new or if the stored time is old."""
         raw = self._store.read_notes(COLLECTORS_ROOM).get(state.host)
         before = _decode(raw, CollectorState) if raw is not None else None
         if before is not None:

@@ -155,7 +155,7 @@ class DiskRequestDesk:
         return self._book.list_open()
 
     def find_collectors(self) -> Mapping[HostName, CollectorState]:
-        """Return what each host told with its last question."""
+        """Return the last question of each host."""
         return self._book.find_collectors()
 
     def _hand_out(
@@ -215,7 +215,7 @@ class DiskRequestDesk:
     def _count_unclean_pgs(self, view: ClusterView | None, now: datetime) -> Mapping[HostName, int] | None:
         """Return the PGs of each host that are not active+clean, or None if no fresh view shows them.
 
-        They are counted once for each view.
+        The PGs are counted once for each view.
         """
         if not self._has_cluster:
             return {}

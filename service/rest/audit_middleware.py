@@ -30,10 +30,9 @@ class AuditMiddleware:
     """ASGI middleware below `prefix`, and at `entrance`, the address to which the provider sends a browser back.
 
     Deliveries (readings, latencies, the answers of the mgr executor and of hosts) come by the thousand and change
-    nothing: the audit has only those whose sender was refused (401, 403). What becomes of a request about a disk is a
-    line of its own. A known caller's requests that are refused for their size or number get one line a minute, because
-    a caller could fill the audit with them. `counts["anonymous"]`: requests without a
-    valid credential.
+    nothing: the audit has only those whose sender was refused (401, 403). The end of a request about a disk has a line
+    of its own. A known caller's requests that are refused for their size or number get one line a minute, because
+    a caller could fill the audit with them. `counts["anonymous"]`: requests without a valid credential.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ class RequestRefusalBody(ResponseBody):
 
 
 class RequestOptionBody(ResponseBody):
-    """What may be asked of the disk's host; `refusals` is empty if it would be taken now."""
+    """A request that a person may make; `refusals` is empty if it would be taken now."""
 
     verb: DiskVerb
     refusals: list[RequestRefusalBody]
@@ -123,7 +123,7 @@ class SelfTestRequest(BaseModel):
 
 
 class LocateRequest(BaseModel):
-    """Whether the light shall be on."""
+    """The wanted state of the light."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -106,7 +106,7 @@ def test_a_person_tests_a_disk_and_lights_its_slot(
         expect(card(page)).to_contain_text("A self-test runs on the disk already.")
         card(page).get_by_role("button", name="Light on").click()
         expect(card(page)).to_contain_text("The light is switched.")
-        expect(card(page)).to_contain_text("slot Slot 05")
+        expect(card(page)).to_contain_text("enclosure slot: Slot 05")
         check_shape(page)
         picture(page, f"self-tests-{shape}")
         assert host.asked_tests() == ["-t long --json=c -d sat /dev/sda"]

@@ -1695,7 +1695,7 @@ export interface components {
             ended: components["schemas"]["DiskRequestBody"][];
         };
         /**
-         * @description What a collector can be asked to do with a disk.
+         * @description The requests that a collector knows.
          * @enum {string}
          */
         DiskVerb: "selftest-short" | "selftest-long" | "locate-on" | "locate-off";
@@ -2060,7 +2060,7 @@ export interface components {
             bytes: number;
             text: string;
         };
-        /** @description Whether the light shall be on. */
+        /** @description The wanted state of the light. */
         LocateRequest: {
             on: boolean;
         };
@@ -2348,7 +2348,7 @@ export interface components {
             /** @description Seconds after which the same bytes may be accepted, if the fault is a clock's or the token's. Null: never. */
             retry_after: number | null;
         };
-        /** @description What may be asked of the disk's host; `refusals` is empty if it would be taken now. */
+        /** @description A request that a person may make; `refusals` is empty if it would be taken now. */
         RequestOptionBody: {
             verb: components["schemas"]["DiskVerb"];
             refusals: components["schemas"]["RequestRefusalBody"][];

@@ -20,7 +20,7 @@ export function SelfTestCard({ device }: { device: string }) {
     <section class="card selftests" aria-label="Self-tests and light">
       <div class="card-head">
         <h2>Self-tests and light</h2>
-        {data.slot && <span class="muted small">slot {data.slot}</span>}
+        {data.slot && <span class="muted small">enclosure slot: {data.slot}</span>}
       </div>
       <Tests tests={data.self_tests} />
       <div class="buttons left">
@@ -108,7 +108,7 @@ function Request({ one }: { one: DiskRequest }) {
     <li>
       <At time={one.issued_at} />{" "}
       <span>
-        {VERBS[one.verb]}, by {one.by}: {one.sentence} {one.slot && `Slot ${one.slot}.`}
+        {VERBS[one.verb]}, by {one.by}: {one.sentence} {one.slot && `Slot: ${one.slot}.`}
       </span>
     </li>
   );
