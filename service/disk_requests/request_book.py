@@ -1,4 +1,4 @@
-"""The requests about disks in the store: those that are open, the newest ones of each disk, and the last question of each host.
+"""The requests about disks in the store: the open ones, the newest of each disk, and the last question of each host.
 
 Each change of a request and its line in the audit are one transaction. The open requests are few; all that is kept of
 one disk has a namespace of its own, so that no question of a host reads the whole fleet.

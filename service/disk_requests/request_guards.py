@@ -114,7 +114,7 @@ def find_request_refusals(verb: DiskVerb, seen: RequestSituation) -> tuple[Reque
 
 
 def find_test_refusals(seen: RequestSituation) -> tuple[RequestRefusal, ...]:
-    """Return every reason why no test may begin on the disk now, apart from the permission and the other tests of its host."""
+    """Return every reason why no test may begin on the disk now, apart from those of its host."""
     found = []
     if not seen.is_living:
         found.append(RequestRefusal(RequestRefusalKind.DISK_GONE))
