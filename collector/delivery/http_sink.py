@@ -114,6 +114,8 @@ class WebSink:
     def ask_for_work(self, question: WorkQuestion) -> WorkAnswer:
         """Report what became of requests, and fetch new ones. Raises SinkUnavailable."""
         reply = self._post("disk-requests/exchange", msgspec.json.encode(question))
+        if reply.status in (401, 403):
+            raise SinkUnavailable(f"{self._url} refuses the token for requests of {question.host}: {_ENROL}")
         if reply.status != 200:
             raise SinkUnavailable(self._told(reply), reply.retry_after)
         try:

@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from predrain.data.disk_request import DiskVerb
+from predrain.service.disk_requests.request_sentences import VERB_TEXTS
 from predrain.service.terminal.service_connection import Json
 
 _TESTS: Final = 6
 """The newest tests of the drive's log that are shown."""
 _REQUESTS: Final = 3
-_VERBS: Final = {
-    "selftest-short": "short self-test",
-    "selftest-long": "long self-test",
-    "locate-on": "light on",
-    "locate-off": "light off",
-}
 
 
 def describe_self_tests(told: Json) -> Iterator[str]:
@@ -49,7 +45,7 @@ def describe_requests(told: Json) -> Iterator[str]:
 def describe_request_line(one: Json) -> str:
     """Return a request with its time, the person who asked, and what became of it."""
     slot = f" Slot: {one['slot']}." if one["slot"] else ""
-    asked = f"{_format_time(one['issued_at'])} {_VERBS.get(one['verb'], one['verb'])}, by {one['by']}"
+    asked = f"{_format_time(one['issued_at'])} {VERB_TEXTS[DiskVerb(one['verb'])]}, by {one['by']}"
     return f"{asked}: {one['sentence']}{slot}"
 
 
