@@ -49,6 +49,8 @@ class RequestBook:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._written: dict[HostName, CollectorState] = {}
+        """The question of each host that this process wrote last."""
 
     def list_open(self) -> tuple[StoredRequest, ...]:
         """Return the requests that have not ended, the oldest first."""
@@ -106,13 +108,13 @@ class RequestBook:
 
     def keep_collector(self, state: CollectorState) -> None:
         """Store the question of a host, if it is new or if the stored time is old."""
-        raw = self._store.read_notes(COLLECTORS_ROOM).get(state.host)
-        before = _decode(raw, CollectorState) if raw is not None else None
+        before = self._written.get(state.host)
         if before is not None:
             same = msgspec.structs.replace(before, asked_at=state.asked_at) == state
             if same and timedelta() <= state.asked_at - before.asked_at < REWRITTEN_AFTER:
                 return
         self._store.write_notes(COLLECTORS_ROOM, {state.host: msgspec.json.encode(state)})
+        self._written[state.host] = state
 
     def _list_ended(self, device: DeviceId) -> list[tuple[str, StoredRequest]]:
         notes = self._store.read_notes(_DISK_ROOM + device)

@@ -355,6 +355,7 @@ def test_the_light_of_an_enclosure_is_switched_and_its_slot_named(
     host.ask_until_idle()
     assert light.read_text() == "1\n"
     assert (look(site, device)["light"], look(site, device)["slot"]) == ("on", "Slot 05")
+    later(host.clock, 1)
     ask_light(site, device, on=False)
     host.ask_until_idle()
     assert light.read_text() == "0\n"
