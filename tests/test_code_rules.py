@@ -116,6 +116,7 @@ FOREIGN_TEXTS = {
     "actions/cluster/dumps/daemon_dumps.py": "Ceph's version line and the titles of its progress events",
     "actions/cluster/rados_child.py": "the name of an operation in the protocol between service and librados child",
     "actions/controller/held_caps.py": "compares the name of a Ceph command, which has two words",
+    "collector/disk_requests/slot_light.py": "messages of sudo, which has one exit status for all of them",
     "collector/osd_devices/kernel_log_lines.py": "lines of the kernel's log",
     "data/smart/ata.py": "messages of smartctl",
     "data/smart/background_scan.py": "output of smartctl",

@@ -16,13 +16,16 @@ from predrain.actions.ceph_mgr.predrain.text_signing import SignatureFault
 from predrain.actions.core import messages
 from predrain.actions.guards import GUARDS
 from predrain.actions.mechanics.restore import LeftCause
+from predrain.data.disk_request import DiskPermission, DiskVerb, RequestOutcome
 from predrain.data.drain import BoundKind, DrainState, Intent
 from predrain.data.hold_reason import HoldReason
 from predrain.data.life_cycle import LifeEvidence, LifeState, RetiredWhy
 from predrain.data.outlook import Advice
 from predrain.data.plan_refusal import PlanRefusalKind
 from predrain.data.reading import Role
+from predrain.data.self_test import SelfTestResult
 from predrain.models.forecast.rules.fleet_levels import DriveKind
+from predrain.service.disk_requests.request_guards import RequestRefusalKind
 from predrain.service.events.event_kinds import HistoryKind
 from predrain.service.fleet.monthly_report import ReportKind
 from tests.measure.prose_reading import find_sentence_tables
@@ -42,6 +45,11 @@ TABLES: Mapping[str, tuple[type[Enum], set[Enum]]] = {
     "actions/ceph_mgr/predrain/kept_texts.py:FAULT_TEXTS": (SignatureFault, set()),
     "collector/osd_devices/device_map.py:ROLE_TEXTS": (Role, set()),
     "models/forecast/rules/fleet_levels.py:KIND_TEXTS": (DriveKind, set()),
+    "service/disk_requests/request_sentences.py:VERB_TEXTS": (DiskVerb, set()),
+    "service/disk_requests/request_sentences.py:PERMISSION_TEXTS": (DiskPermission, set()),
+    "service/disk_requests/request_sentences.py:REFUSAL_TEXTS": (RequestRefusalKind, set()),
+    "service/disk_requests/request_sentences.py:OUTCOME_TEXTS": (RequestOutcome, set()),
+    "service/disk_requests/request_sentences.py:RESULT_TEXTS": (SelfTestResult, set()),
 }
 """By file and name: the enum, and the members that are told otherwise."""
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from predrain.collector.delivery.sinks import DeferredRecord, DeliveryResult, SinkUnavailable
+from predrain.data.disk_request import WorkAnswer, WorkQuestion
 from predrain.data.log.log_port import Record, Topic
 from predrain.data.refusal import Refusal
 
@@ -33,8 +34,11 @@ class NotEnrolled(Refusal):
     """The service does not take the one-time token."""
 
 
-class _Enrolled(msgspec.Struct):
+class Enrolment(msgspec.Struct):
+    """The secrets of an enrolled host. `request_key`: the key of requests for the host; empty from an older service."""
+
     token: str
+    request_key: str = ""
 
 
 class _RefusedItem(msgspec.Struct):
@@ -107,14 +111,28 @@ class WebSink:
     def close(self) -> None:
         """Do nothing: no connection is held between deliveries."""
 
-    def enrol(self, once: str, host: str) -> str:
-        """Exchange a one-time token for the token of `host`. Raises SinkUnavailable and NotEnrolled."""
+    def ask_for_work(self, question: WorkQuestion) -> WorkAnswer:
+        """Report what became of requests, and fetch new ones. Raises SinkUnavailable."""
+        reply = self._post("disk-requests/exchange", msgspec.json.encode(question))
+        if reply.status in (401, 403):
+            raise SinkUnavailable(f"{self._url} refuses the token for requests of {question.host}: {_ENROL}")
+        if reply.status != 200:
+            raise SinkUnavailable(self._told(reply), reply.retry_after)
+        try:
+            return msgspec.json.decode(reply.body, type=WorkAnswer)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise SinkUnavailable(
+                f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
+            ) from error
+
+    def enrol(self, once: str, host: str) -> Enrolment:
+        """Exchange a one-time token for the secrets of `host`. Raises SinkUnavailable and NotEnrolled."""
         body = msgspec.json.encode({"token": once, "host": host})
         reply = self._send("enrolment", body, {"Content-Type": "application/json"})
         if reply.status != 201:
             raise NotEnrolled(f"{self._url} does not enrol {host}: {_read_problem_detail(reply)}")
         try:
-            return msgspec.json.decode(reply.body, type=_Enrolled).token
+            return msgspec.json.decode(reply.body, type=Enrolment)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise SinkUnavailable(
                 f"what answers at {self._url} is no predrain service; correct `url` in [collector]"

@@ -5,7 +5,15 @@ Input: smartctl, a clock, and the OSDs on each disk. Output: a `Reading` of each
 answer. Only the disks' names are kept.
 """
 
-from predrain.collector.disks.disk_reader import DiskScan, DiskWatch, DiskWatchLimits
+from predrain.collector.disks.disk_reader import DiskScan, DiskWatch, DiskWatchLimits, FoundDisk
 from predrain.collector.disks.smartctl import DiskPath, Smartctl, SmartctlMisnamed
 
-__all__ = ["DiskPath", "DiskScan", "DiskWatch", "DiskWatchLimits", "Smartctl", "SmartctlMisnamed"]
+__all__ = [
+    "DiskPath",
+    "DiskScan",
+    "DiskWatch",
+    "DiskWatchLimits",
+    "FoundDisk",
+    "Smartctl",
+    "SmartctlMisnamed",
+]

@@ -24,6 +24,7 @@ from predrain.collector.disks.smartctl_result import (
 from predrain.data.clock import Clock
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import OsdDevice, Protocol, Reading, Smart, Unreadable
+from predrain.data.self_test import SelfTestState
 from predrain.data.smart import SmartDocument
 from predrain.data.unreadable import UnreadableCause
 
@@ -58,6 +59,17 @@ class DiskScan:
     """Entries of a list that cannot be asked, with the reason."""
     trouble: tuple[str, ...]
     """Failures of the scan itself, each with the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDisk:
+    """A disk at the place where it is now."""
+
+    spot: DiskPath
+    blocks: tuple[str, ...]
+    """Kernel names of its block devices; empty behind a RAID controller."""
+    is_read: bool
+    """True if the disk gave its name just now; False if only the kernel shows that it is still the same."""
 
 
 class DiskWatch:
@@ -96,6 +108,8 @@ class DiskWatch:
         """Places of the last round whose disk has no identity, or is another than was expected, and why."""
         self.asleep: tuple[DiskPath, ...] = ()
         """Disks of the last round in standby, which were not woken and have no reading."""
+        self.self_tests: dict[DeviceId, tuple[SelfTestState, datetime]] = {}
+        """The self-tests of each disk that reports any, with the time at which they were read."""
 
     @property
     def places(self) -> Mapping[str, DeviceId]:
@@ -168,6 +182,7 @@ class DiskWatch:
                 elif met.record_disk(place, known):
                     self._names.record_answer(known.device)
                     now = self._clock.now()
+                    self._note_self_tests(known.device, seen, now)
                     yield self._reading(
                         place, known, met, taken_at(seen, now, self._limits.seconds), now, seen.smart
                     )
@@ -196,7 +211,42 @@ class DiskWatch:
             if told == wanted[place]:
                 now = self._clock.now()
                 taken = taken_at(seen, now, self._limits.seconds)
+                self._note_self_tests(wanted[place], seen, now)
                 yield self._reading(place, self._names.places[place], met, taken, now, seen.smart)
+
+    def find_disk(self, device: DeviceId) -> FoundDisk | None:
+        """Ask the disk for its name at the place where it was read last; its self-tests are read with it.
+
+        Return None if another disk is there, or if nothing shows that a silent disk is still there.
+        """
+        spots = self._spots or {}
+        places = [place for place, known in self._names.places.items() if known.device == device]
+        for place in (one for one in places if one in spots):
+            spot, known = spots[place], self._names.places[place]
+            job = ProgramCall(place, self._smartctl.build_read_command(spot))
+            for _, ended in self._programs.run([job], self._limits.seconds):
+                seen = interpret_smartctl_run(ended)
+                if isinstance(seen, SmartDocument) and seen.device_id is not None:
+                    serial = seen.smart.identity.serial or ""
+                    if translated_names([spot], self._root).get(serial, seen.device_id) != device:
+                        continue
+                    self._note_self_tests(device, seen, self._clock.now())
+                    return FoundDisk(spot, block_names(spot, self._root), is_read=True)
+                if known.kernel is not None and kernel_id(spot, self._root) == known.kernel:
+                    return FoundDisk(spot, block_names(spot, self._root), is_read=False)
+        return None
+
+    def run_on_disk(self, device: DeviceId, command: tuple[str, ...]) -> ProcessResult:
+        """Run a program on a disk, with the deadline of a reading. It does not run beside another one of that key."""
+        job = ProgramCall(f"request {device}", command)
+        return next(result for _, result in self._programs.run([job], self._limits.seconds))
+
+    def _note_self_tests(self, device: DeviceId, seen: SmartDocument, now: datetime) -> None:
+        known = self.self_tests.get(device)
+        if seen.self_tests is not None:
+            self.self_tests[device] = seen.self_tests, now
+        elif known is not None:  # a drive without a log that reports a test only while it runs
+            self.self_tests[device] = SelfTestState(None, known[0].log), now
 
     def _held_to(self, device: DeviceId, seen: SmartDocument) -> SmartDocument | DiskReadFailure:
         """Return the document, or a failure if a SCSI drive no longer gives its mode and log pages.

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from predrain.data.refusal import Refusal
+from predrain.data.self_test import SelfTestKind
 
 ASLEEP = 3
 """The exit status that smartctl is asked to give for a drive in standby: none of its own failures has it."""
@@ -87,6 +88,15 @@ class Smartctl:
     def list_unopened(self) -> tuple[str, ...]:
         """Return the command that lists the disks as the kernel shows them, without touching one."""
         return self._called("--scan", "--json=c")
+
+    def build_test_command(self, spot: DiskPath, kind: SelfTestKind) -> tuple[str, ...]:
+        """Return the command that starts a self-test. The drive tests itself, and the command returns at once."""
+        assert kind in (SelfTestKind.SHORT, SelfTestKind.LONG)
+        return self._called("-t", kind.value, "--json=c", "-d", spot.type, spot.path)
+
+    def build_abort_command(self, spot: DiskPath) -> tuple[str, ...]:
+        """Return the command that ends the self-test of a drive."""
+        return self._called("-X", "--json=c", "-d", spot.type, spot.path)
 
     def _called(self, *arguments: str) -> tuple[str, ...]:
         before = () if self.sudo is None else (self.sudo, "-n")

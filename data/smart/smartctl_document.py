@@ -17,6 +17,7 @@ from predrain.data.ids import DeviceId
 from predrain.data.outside_text import MESSAGE, clean_text
 from predrain.data.reading import Counters, Protocol, Smart
 from predrain.data.refusal import Refusal
+from predrain.data.self_test import SelfTestState
 from predrain.data.smart import ata, nvme, scsi
 from predrain.data.smart.exit_status import COMMAND_FAILED, VERDICT_FAILED, exit_bits, read_failed
 from predrain.data.smart.json_text import LARGEST_DOCUMENT, NotJsonError, first_object, is_list
@@ -28,6 +29,7 @@ from predrain.data.smart.json_values import (
     read_json_object,
     read_json_text,
 )
+from predrain.data.smart.self_test_log import parse_self_tests
 from predrain.data.smart.text import NotTextError, is_nothing_read_message, is_text, parse_text_output
 from predrain.data.unreadable import UnreadableCause
 
@@ -85,6 +87,8 @@ class SmartDocument:
     smartctl_version: tuple[int, ...] = field(default=())
     local_time: datetime | None = None
     """The host's clock as printed, without its zone, for a text from which `taken_at` could not be derived."""
+    self_tests: SelfTestState | None = None
+    """The drive's self-tests; None if the output holds nothing of them. A text names no kind of failure."""
 
     @property
     def exit_bits(self) -> tuple[int, ...] | None:
@@ -186,6 +190,7 @@ def decode_smartctl_output(document: bytes, now: datetime | None = None) -> Smar
         if isinstance(version, list)
         else (),
         local_time=None if taken_at else _printed_time(found),
+        self_tests=parse_self_tests(found, smart.protocol),
     )
 
 

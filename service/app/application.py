@@ -40,6 +40,9 @@ from predrain.service.app.scheduler import Scheduler
 from predrain.service.clusters.other_clusters import OtherClusters, OverviewSource
 from predrain.service.config.channels import make_message_routes
 from predrain.service.config.settings import Settings
+from predrain.service.config.state_directory import StateDir
+from predrain.service.disk_requests.request_desk import DiskRequestDesk
+from predrain.service.disk_requests.self_test_schedule import request_due_tests
 from predrain.service.drains.drain_requests import NoCluster
 from predrain.service.drains.halt import HaltPlace, halt_with, places_of, write_again
 from predrain.service.drains.live_cluster import LiveClusterParts
@@ -59,6 +62,7 @@ from predrain.service.notifications.notification_memory import NoteStore
 from predrain.service.notifications.notifier import ChannelState, Notifier
 from predrain.service.storage.reading_archive import ReadingArchive
 from predrain.service.storage.record_sender import RecordSender
+from predrain.service.storage.signing_key import find_or_make_signing_key
 from predrain.service.streams.kept_announcements import read_announced
 from predrain.service.streams.latency_ingest import LatencyIngest, LatencyIngestResult
 from predrain.service.streams.log_recall import recall_from_log
@@ -145,6 +149,12 @@ class Application:
             self._control = DrainControl(
                 ports.cluster, ports.store, ports.log, policy, self.fleet, self.timelines, parts.shares
             )
+        self.disk_requests = DiskRequestDesk(
+            ports.store,
+            ports.clock,
+            lambda: find_or_make_signing_key(settings.ceph, StateDir(settings.service.state).ensure_exists()),
+            has_cluster=ports.cluster is not None,
+        )
         self.scorer = Scorer(
             ports.log,
             ports.store,
@@ -422,6 +432,13 @@ class Application:
     def has_channels(self) -> bool:
         """True if any notification channel is configured."""
         return bool(self._teller.deliveries)
+
+    def step_disk_requests(self) -> None:
+        """End the overdue requests about disks, and request the self-tests that the schedule has due."""
+        self.disk_requests.end_overdue()
+        table, now = self.settings.self_tests, self.clock.now()
+        if table.short_days is not None or table.long_days is not None:
+            request_due_tests(self.store, self.disk_requests, self.get_snapshot(), table, now)
 
     def step_controller(self) -> None:
         """Run one tick of the controller; nothing without a cluster."""

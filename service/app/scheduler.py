@@ -45,6 +45,8 @@ class LookCadence:
         self.seconds = find_look_seconds(self.policy, report.seconds, self._stepped_at, report.at)
 
 
+DISK_REQUESTS = "disk requests"
+DISK_REQUEST_SECONDS = 15.0
 IDLE_SECONDS = 1.0
 FOLLOW_SECONDS = 1.0
 """Seconds between two reads of others' changes. A read without changes costs a few milliseconds at any store
@@ -94,6 +96,7 @@ class Scheduler:
             begin("failures", self._note_failures)
         if scoring and parts.judges:
             begin("watch", self._watch)
+            begin("disk requests", self._serve_disk_requests)
         if scoring and self._application.has_channels:
             begin("telling", self._tell)
         if parts.shares:
@@ -164,6 +167,12 @@ class Scheduler:
         if (report := self._application.control.report) is not None:
             self._cadence.note_look(report)
         self._loops.wait(self._cadence.seconds)
+
+    def _serve_disk_requests(self) -> None:
+        with self._application.store.try_lock_task(DISK_REQUESTS) as mine:
+            if mine:
+                self._application.step_disk_requests()
+        self._loops.wait(DISK_REQUEST_SECONDS)
 
     def _watch(self) -> None:
         judged = self._application.update_forecast_health()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from predrain.data.outlook import Life
+from predrain.service.cli.disk_request_view import describe_requests, describe_self_tests
 from predrain.service.cli.disk_rows import DAYS_A_YEAR, TB
 from predrain.service.cli.row_tables import Row
 from predrain.service.fleet.probability_text import format_bounded_probability, format_life_expectancy
@@ -31,6 +32,7 @@ class DiskAnswers:
     host: Json
     osds: Sequence[Row]
     alerts: Sequence[Json]
+    requests: Json
 
     def to_json(self) -> Json:
         """Return the answers as they are, by name."""
@@ -40,6 +42,7 @@ class DiskAnswers:
             "host": self.host,
             "osds": list(self.osds),
             "alerts": list(self.alerts),
+            "requests": self.requests,
         }
 
 
@@ -51,6 +54,10 @@ def describe_disk(answers: DiskAnswers, days: int) -> Iterator[str]:
         ("Why", _describe_reasons(answers.device)),
         ("How sure", _describe_certainty(answers.device)),
         (f"What it reported in {days} days", _describe_history(answers.history)),
+        (
+            "Self-tests and light",
+            (*describe_self_tests(answers.requests), *describe_requests(answers.requests)),
+        ),
         ("What happens next", _describe_next(answers)),
         ("What was done, UTC", _describe_past(answers)),
     ):

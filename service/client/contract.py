@@ -141,10 +141,14 @@ class DeviceHostRequest(Struct, frozen=True, kw_only=True):
 
 
 class EnrolmentBody(Struct, frozen=True, kw_only=True):
-    """The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once."""
+    """
+    The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once, as is
+    `request_key`, with which requests to the host are signed (empty if the service has no signing key that it can use).
+    """
 
     token: str
     host: str
+    request_key: str
 
 
 class EnrolmentRequest(Struct, frozen=True, kw_only=True):
@@ -314,6 +318,12 @@ class LineBody(Struct, frozen=True, kw_only=True):
     after: list[int]
     bytes: int
     text: str
+
+
+class LocateRequest(Struct, frozen=True, kw_only=True):
+    """The wanted state of the light."""
+
+    on: bool
 
 
 class MessageReceiverTestBody(Struct, frozen=True, kw_only=True):
@@ -506,6 +516,12 @@ class RequesterBody(Struct, frozen=True, kw_only=True):
     person: str
 
 
+class SelfTestRequest(Struct, frozen=True, kw_only=True):
+    """The kind of self-test."""
+
+    kind: str
+
+
 Point: TypeAlias = tuple[int, float | None]
 
 
@@ -563,6 +579,13 @@ class SignInRequest(Struct, frozen=True, kw_only=True):
     """A token of predrain."""
 
     token: Annotated[str, Meta(max_length=500, min_length=1)]
+
+
+class SignedRequestBody(Struct, frozen=True, kw_only=True):
+    """A request as JSON text, and HMAC-SHA256 over that text in hex."""
+
+    request: str
+    signature: str
 
 
 class SilenceBody(Struct, frozen=True, kw_only=True):
@@ -735,6 +758,13 @@ class WayOutBody(Struct, frozen=True, kw_only=True):
     sentence: str
 
 
+class WorkBody(Struct, frozen=True, kw_only=True):
+    """The requests for the host. `stop`: disks on which a test that the collector started is to be ended."""
+
+    requests: list[SignedRequestBody]
+    stop: list[str]
+
+
 class ProblemBody(Struct, frozen=True, kw_only=True):
     """A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`)."""
 
@@ -885,6 +915,24 @@ class DevicePage(Struct, frozen=True, kw_only=True):
 
     items: list[DeviceBody]
     next: str | None
+
+
+class DiskRequestBody(Struct, frozen=True, kw_only=True):
+    """
+    A request about a disk. `sent_at`: its host fetched it. `outcome`: null while it has not ended. `slot`: as the
+    enclosure names it.
+    """
+
+    id: str
+    verb: Annotated[str, Meta(description="The requests that a collector knows.")]
+    by: str
+    issued_at: datetime
+    expires_at: datetime
+    sent_at: datetime | None
+    outcome: str | None
+    ended_at: datetime | None
+    sentence: str
+    slot: str | None
 
 
 class DrainRequest(Struct, frozen=True, kw_only=True):
@@ -1188,6 +1236,16 @@ class ReportEntryBody(Struct, frozen=True, kw_only=True):
     hours_measured: float | None
 
 
+class RequestRefusalBody(Struct, frozen=True, kw_only=True):
+    """A reason why a request would be refused now, with its cure."""
+
+    kind: Annotated[
+        str,
+        Meta(description="The reasons why a request is not taken, or not handed out."),
+    ]
+    sentence: str
+
+
 class RequestedDrainBody(Struct, frozen=True, kw_only=True):
     """A drain as a request left it, and the controller that acts on it. Without a controller nothing happens to it."""
 
@@ -1282,6 +1340,44 @@ class ResidenceBody(Struct, frozen=True, kw_only=True):
     hosts: list[str]
     by: str | None
     since: datetime | None
+
+
+class RunningSelfTestBody(Struct, frozen=True, kw_only=True):
+    """The self-test that runs. `kind` and `done_percent`: null where the drive does not report them."""
+
+    kind: str | None
+    done_percent: int | None
+
+
+class SelfTestBody(Struct, frozen=True, kw_only=True):
+    """
+    A self-test of the drive's own log. `power_on_hours`: the drive's age at its end. `first_error_lba`: the first
+    block that could not be read.
+    """
+
+    kind: Annotated[
+        str,
+        Meta(
+            description="The kinds of self-test that predrain starts, and one word for all others."
+        ),
+    ]
+    result: Annotated[
+        str, Meta(description="The end of a self-test, or that it still runs.")
+    ]
+    failed: bool
+    sentence: str
+    power_on_hours: int | None
+    first_error_lba: int | None
+
+
+class SelfTestsBody(Struct, frozen=True, kw_only=True):
+    """The self-tests that the drive reports, newest first. `short_minutes`, `long_minutes`: its own estimates."""
+
+    read_at: datetime
+    running: RunningSelfTestBody | None
+    log: list[SelfTestBody]
+    short_minutes: int | None
+    long_minutes: int | None
 
 
 class SilencePreviewBody(Struct, frozen=True, kw_only=True):
@@ -1841,6 +1937,13 @@ class ReportBody(Struct, frozen=True, kw_only=True):
     entries: list[ReportEntryBody]
 
 
+class RequestOptionBody(Struct, frozen=True, kw_only=True):
+    """A request that a person may make; `refusals` is empty if it would be taken now."""
+
+    verb: Annotated[str, Meta(description="The requests that a collector knows.")]
+    refusals: list[RequestRefusalBody]
+
+
 class SlotBody(Struct, frozen=True, kw_only=True):
     """
     The slot of an OSD. `device`: the disk that stands there; null: none does, or none is known. `disks`: that disk
@@ -1860,3 +1963,19 @@ class SlotBody(Struct, frozen=True, kw_only=True):
     host: str | None
     device: str | None
     disks: list[SlotDiskBody]
+
+
+class DiskRequestsBody(Struct, frozen=True, kw_only=True):
+    """
+    Self-tests and lights of one disk. `host`: null where no host reads it. `light`: as it was switched last through
+    predrain; null if never. `open`: requests that have not ended; `ended`: the newest others.
+    """
+
+    device: str
+    host: str | None
+    slot: str | None
+    light: str | None
+    self_tests: SelfTestsBody | None
+    options: list[RequestOptionBody]
+    open: list[DiskRequestBody]
+    ended: list[DiskRequestBody]

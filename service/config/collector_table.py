@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import tomllib
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from predrain.data.disk_request import DiskPermission
 from predrain.data.refusal import Refusal
 from predrain.service.config.renamed_settings import describe_unknown_key, suggest_nearest_key
 from predrain.service.config.state_directory import default_state
@@ -48,7 +50,7 @@ NOT_SETTINGS = frozenset(
 """Variables that are no settings: those of tests and benchmarks, and those that name a remote service to commands."""
 TABLES = (
     "collector", "kafka", "service", "forecast", "retention", "ceph", "store", "mail", "webhook", "slack",
-    "teams", "pagerduty", "opsgenie", "alertmanager", "access", "oidc", "clusters",
+    "teams", "pagerduty", "opsgenie", "alertmanager", "access", "oidc", "clusters", "self_tests",
     "policy",
 )  # fmt: skip
 """All tables of a settings file, since a collector may read the service's file."""
@@ -108,6 +110,16 @@ class CollectorTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0, description="Seconds that one run of smartctl may take.")
     ] = 60.0
     parallel: Annotated[int, Meta(ge=1, le=64, description="Disks that are read at once.")] = 4
+    allow: Annotated[
+        tuple[DiskPermission, ...],
+        Meta(
+            description="The requests that this host carries out: `selftest` (start and stop self-tests of its disks), "
+            "`locate` (switch the lights of their slots); nothing when it is empty."
+        ),
+    ] = ()
+    ledctl: Annotated[str, Meta(description="Absolute path of ledctl, which switches lights.")] = (
+        "/usr/sbin/ledctl"
+    )
     metrics_file: Annotated[
         Path | None,
         Meta(
@@ -179,7 +191,10 @@ def check_collector_table(values: Mapping[str, Any]) -> None:
 
     Raises BadCollectorSettings.
     """
-    said = {f"PREDRAIN_COLLECTOR__{key}": str(value) for key, value in values.items()}
+    said = {
+        f"PREDRAIN_COLLECTOR__{key}": json.dumps(value) if isinstance(value, list) else str(value)
+        for key, value in values.items()
+    }
     _parse_table(CollectorTable, "collector", {}, said, "the settings")
 
 

@@ -46,6 +46,7 @@ from predrain.service.config.receiver_tables import (
     TeamsTable,
 )
 from predrain.service.config.renamed_settings import describe_unknown_key, suggest_nearest_key
+from predrain.service.config.self_tests_table import SelfTestsTable
 from predrain.service.config.state_directory import default_state
 
 
@@ -319,6 +320,7 @@ class Settings(BaseSettings):
     access: AccessTable = AccessTable()
     oidc: OidcTable = OidcTable()
     clusters: ClustersTable = ClustersTable()
+    self_tests: SelfTestsTable = SelfTestsTable()
     policy: PolicyTable = PolicyTable()
 
     @model_validator(mode="after")

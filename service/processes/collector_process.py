@@ -21,13 +21,26 @@ from random import Random
 import structlog
 
 from predrain.collector.agent import Agent, Intervals
-from predrain.collector.delivery import LogSink, Shipper, Sink, Spool, SpoolLimits, WebSink, read_spool_status
+from predrain.collector.delivery import (
+    BadAddress,
+    LogSink,
+    Shipper,
+    Sink,
+    Spool,
+    SpoolLimits,
+    WebSink,
+    read_spool_status,
+)
 from predrain.collector.delivery.collector_metrics import CollectorTally, format_metrics, write_metrics_file
+from predrain.collector.disk_requests.request_memory import MemoryUnusable, RequestMemory
+from predrain.collector.disk_requests.request_runner import RequestRunner
+from predrain.collector.disk_requests.slot_light import SlotLight
+from predrain.collector.disk_requests.work_loop import WorkLoop
 from predrain.collector.disks import DiskScan, DiskWatch, DiskWatchLimits, Smartctl
 from predrain.collector.latency import LatencyWatch, admin_sockets
 from predrain.collector.osd_devices import OsdDeviceMap, TimeoutRunner, VolumeTags, named_disks, seat_map
 from predrain.collector.osd_devices.kernel_errors import KernelErrors
-from predrain.data.clock import SystemClock
+from predrain.data.clock import Clock, SystemClock
 from predrain.data.ids import DeviceId, HostName, OsdKey
 from predrain.data.log.log_port import Log
 from predrain.data.reading import OsdDevice, Reading, Role, Unreadable
@@ -129,6 +142,8 @@ def run_collector(settings: CollectorSettings, tell: Callable[[str], None]) -> N
     loops.start_loop("disks", lambda: loops.wait(agent.poll_disks()))
     loops.start_loop("latencies", lambda: loops.wait(_measure_latencies(host, agent)))
     loops.start_loop("delivery", lambda: loops.wait(agent.deliver()))
+    if (work := _build_work_loop(settings, host, clock, random, over)) is not None:
+        loops.start_loop("requests", lambda: loops.wait(work.step()))
     while True:
         _write_metrics_file(table.metrics_file, agent.build_tally(), host.name)
         if over.wait(METRICS_SECONDS):
@@ -154,13 +169,26 @@ def enrol_this_host(settings: CollectorSettings, token: str) -> Path:
         raise AlreadyEnrolled(f"{file} is there already; remove it to enrol this host anew") from None
     try:
         with os.fdopen(handle, "w") as kept:
-            kept.write(sink.enrol(token, settings.collector.host or socket.gethostname()) + "\n")
+            enrolled = sink.enrol(token, settings.collector.host or socket.gethostname())
+            kept.write(enrolled.token + "\n")
             kept.flush()
             os.fsync(kept.fileno())
     except BaseException:
         file.unlink()
         raise
+    if enrolled.request_key:
+        _write_request_key(_request_key_file(settings), enrolled.request_key)
     return file
+
+
+def _write_request_key(file: Path, key: str) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)  # that of an earlier enrolment
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w") as kept:
+        kept.write(key + "\n")
+        kept.flush()
+        os.fsync(kept.fileno())
 
 
 class AlreadyEnrolled(Refusal):
@@ -186,10 +214,11 @@ class CollectorHost:
         self.kernel = KernelErrors()
         self._tell = tell
         self._told: set[str] = set()
-        sudo = table.sudo or (None if os.geteuid() == 0 else _SUDO)
-        self._tags = VolumeTags(sudo)
+        self.sudo = table.sudo or (None if os.geteuid() == 0 else _SUDO)
+        self.smartctl = Smartctl(table.smartctl, self.sudo)
+        self._tags = VolumeTags(self.sudo)
         self.disks = DiskWatch(
-            Smartctl(table.smartctl, sudo),
+            self.smartctl,
             clock,
             self.name,
             find_osds_on=self._find_osds_on,
@@ -306,6 +335,57 @@ def _build_sink(settings: CollectorSettings) -> tuple[Sink, str]:
 
 def _token_file(settings: CollectorSettings) -> Path:
     return settings.collector.token_file or settings.state / "token"
+
+
+def _request_key_file(settings: CollectorSettings) -> Path:
+    return settings.state / "request_key"
+
+
+def _build_work_loop(
+    settings: CollectorSettings, host: CollectorHost, clock: Clock, random: Random, over: threading.Event
+) -> WorkLoop | None:
+    """Build the loop that asks the service for work, or None if this host has no token of the service.
+
+    A host that delivers to Kafka asks too once it is enrolled. A service that runs on this machine, with the
+    collector's token file as its own, is asked as well.
+    """
+    table, token_file, key_file = settings.collector, _token_file(settings), _request_key_file(settings)
+    if settings.kafka.bootstrap_servers and not token_file.exists():
+        return None
+
+    def read_key() -> str | None:
+        try:
+            return tokens.read_token_file(key_file)
+        except (OSError, Refusal):
+            return None
+
+    try:
+        memory = RequestMemory(settings.state / "requests.json", clock.now())
+        sink = _build_web_sink(settings, lambda: tokens.read_token_file(token_file))
+    except (MemoryUnusable, BadAddress) as unusable:
+        structlog.get_logger().error("no work is asked for", reason=str(unusable))
+        return None
+    runner = RequestRunner(
+        host.name,
+        host.disks,
+        host.smartctl,
+        SlotLight(table.ledctl, host.sudo),
+        memory,
+        clock,
+        allow=table.allow,
+        key=read_key,
+    )
+    return WorkLoop(
+        host.name,
+        runner,
+        memory,
+        host.disks,
+        sink.ask_for_work,
+        random,
+        allow=table.allow,
+        has_key=lambda: read_key() is not None,
+        stopping=over.is_set,
+    )
 
 
 def _build_web_sink(settings: CollectorSettings, token: Callable[[], str]) -> WebSink:

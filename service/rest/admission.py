@@ -59,7 +59,9 @@ class Admission:
     ) -> None:
         """prefix: the prefix of the API's addresses. sign_in: the prefix of the addresses for sign-in at a provider."""
         self.app, self._prefix, self._sign_in = app, prefix, sign_in
-        self._deliveries = frozenset({f"{prefix}/readings", f"{prefix}/latency"})
+        self._deliveries = frozenset(
+            {f"{prefix}/readings", f"{prefix}/latency", f"{prefix}/disk-requests/exchange"}
+        )
         self._rooms = {kind: _Room(kind, budget) for kind, budget in budgets.items()}
         self._identifying = CapacityLimiter(IDENTIFYING_THREADS)
         self._streams: Counter[str] = Counter()

@@ -29,10 +29,10 @@ time.
 class AuditMiddleware:
     """ASGI middleware below `prefix`, and at `entrance`, the address to which the provider sends a browser back.
 
-    Deliveries (readings, latencies, the mgr executor's answers) come by the thousand and change nothing: the audit has
-    only those whose sender was refused (401, 403). A known caller's requests that are refused for their size or number
-    get one line a minute, because a caller could fill the audit with them. `counts["anonymous"]`: requests without a
-    valid credential.
+    Deliveries (readings, latencies, the answers of the mgr executor and of hosts) come by the thousand and change
+    nothing: the audit has only those whose sender was refused (401, 403). The end of a request about a disk has a line
+    of its own. A known caller's requests that are refused for their size or number get one line a minute, because
+    a caller could fill the audit with them. `counts["anonymous"]`: requests without a valid credential.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class AuditMiddleware:
             await self.app(scope, receive, send)
             return
         noun = scope["path"].removeprefix(self.prefix).strip("/").split("/")[0]
-        delivers = noun in ("readings", "latency", "executor")
+        delivers = noun in ("readings", "latency", "executor", "disk-requests")
         said = bytearray()
 
         async def receiving() -> Message:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import structlog
 from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from predrain.data.ids import HostName
 from predrain.data.outside_text import HOST, is_clean
 from predrain.data.refusal import Refusal
 from predrain.service.rest.authentication import access_of
+from predrain.service.rest.dependencies import TheApplication
 from predrain.service.rest.problem_answers import HttpProblem, declare_problem_responses
 from predrain.service.rest.shared_bodies import ResponseBody
 
@@ -32,14 +35,17 @@ class EnrolmentRequest(BaseModel):
 
 
 class EnrolmentBody(ResponseBody):
-    """The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once."""
+    """The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once, as is
+    `request_key`, with which requests to the host are signed (empty if the service has no signing key that it can use).
+    """
 
     token: str
     host: str
+    request_key: str
 
 
 @router.post("/enrolment", status_code=201, responses=declare_problem_responses(401, 413, 422, 429))
-def enrol_collector(request: Request, wanted: EnrolmentRequest) -> EnrolmentBody:
+def enrol_collector(request: Request, application: TheApplication, wanted: EnrolmentRequest) -> EnrolmentBody:
     """Exchange a one-time token for the host's own token, once."""
     book = access_of(request).book
     try:
@@ -48,4 +54,11 @@ def enrol_collector(request: Request, wanted: EnrolmentRequest) -> EnrolmentBody
     except Refusal as refusal:
         raise HttpProblem(401, f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.") from refusal
     request.state.caller = enrolled.to_caller() if enrolled is not None else None
-    return EnrolmentBody(token=token, host=wanted.host)
+    try:
+        key = application.disk_requests.derive_key(HostName(wanted.host))
+    except Refusal as refusal:  # the host can deliver all the same
+        structlog.get_logger().warning(
+            "a host gets no key for requests", host=wanted.host, reason=str(refusal)
+        )
+        key = ""
+    return EnrolmentBody(token=token, host=wanted.host, request_key=key)

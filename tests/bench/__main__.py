@@ -36,6 +36,7 @@ MODULES = (
     "histories",
     "retention_day",
     "archive_day",
+    "asking",
     "shared_copies",
     "streaming",
     "working",

@@ -24,7 +24,7 @@ orphan: answers, and leaves a child behind that holds the pipe. mute: says nothi
 _SCRIPT = """#!/bin/sh
 here='{here}'
 printf '%s\\n' "$*" >> "$here/asked"
-scan= json=text text= kind=auto path=
+scan= json=text text= kind=auto path= test=
 while [ $# -gt 0 ]; do
   case "$1" in
     --scan-open) scan=open ;;
@@ -33,6 +33,8 @@ while [ $# -gt 0 ]; do
     --json*) json=json ;;
     -d) shift; kind=$1 ;;
     -n) shift ;;
+    -t) shift; test=$1 ;;
+    -X) test=abort ;;
     -*) ;;
     *) path=$1 ;;
   esac
@@ -58,6 +60,14 @@ case "$how" in
   asleep) cat "$here/asleep.json"; exit 3 ;;
   gone) sed "s,@PATH@,$path," "$here/gone.json"; exit 2 ;;
 esac
+if [ -n "$test" ]; then
+  if [ -e "$disk/untested" ]; then cat "$disk/untested"; exit 4; fi
+  state=idle
+  [ "$test" = abort ] || state=running
+  for form in "" .text; do cp "$disk/$state$form" "$disk/answer$form"; done
+  echo '{{"smartctl":{{"exit_status":0}}}}'
+  exit 0
+fi
 sed "s/\\"@NOW@\\"/$(date +%s)/" "$disk/answer$text"
 read -r status < "$disk/status"
 exit "$status"
@@ -121,9 +131,14 @@ class FakeSmartctl:
             folder = self._folder(disk.path, disk.type)
             folder.mkdir(exist_ok=True)
             answer = answer_of(disk)
-            (folder / "answer").write_text(json.dumps(answer))
             program = {**answer.get("smartctl", {}), "output": list(disk.text)}
-            (folder / "answer.text").write_text(json.dumps({**answer, "smartctl": program}))
+            for name, told in (
+                ("answer", answer),
+                ("idle", answer),
+                ("running", _while_it_is_tested(answer)),
+            ):
+                (folder / name).write_text(json.dumps(told))
+                (folder / f"{name}.text").write_text(json.dumps({**told, "smartctl": program}))
             (folder / "status").write_text(f"{answer.get('smartctl', {}).get('exit_status', 0)}\n")
             (folder / "how").write_text(f"{disk.how}\n")
             for kind in (
@@ -139,6 +154,22 @@ class FakeSmartctl:
         del self._disks[path, type]
         (self._folder(path, type) / "how").write_text("gone\n")
         self._list()
+
+    def end_test(self, path: str, type: str = "sat") -> None:  # noqa: A002
+        """Let the test of a drive end; its log stays as it is in the sample."""
+        folder = self._folder(path, type)
+        for form in ("", ".text"):
+            (folder / f"answer{form}").write_text((folder / f"idle{form}").read_text())
+
+    def refuse_tests(self, path: str, words: str, type: str = "sat") -> None:  # noqa: A002
+        """Let smartctl refuse every test of a drive from now on, with `words` as its message."""
+        said = {"exit_status": 4, "messages": [{"string": words, "severity": "error"}]}
+        (self._folder(path, type) / "untested").write_text(json.dumps({"smartctl": said}))
+
+    def is_tested(self, path: str, type: str = "sat") -> bool:  # noqa: A002
+        """Whether a test runs on a drive."""
+        folder = self._folder(path, type)
+        return (folder / "answer").read_text() == (folder / "running").read_text()
 
     def hang_scan(self, *, opened: bool, unopened: bool = False) -> None:
         """Let `--scan-open` or `--scan` hang from now on."""
@@ -196,6 +227,19 @@ def answer_of(disk: Disk) -> dict[str, Any]:
     elif disk.wwn is not None:
         answer["logical_unit_id"] = f"0x{disk.wwn:016x}"
     return answer
+
+
+def _while_it_is_tested(answer: dict[str, Any]) -> dict[str, Any]:
+    """What smartctl prints while a short test runs: 90 % remain."""
+    if answer.get("device", {}).get("protocol") == "NVMe":
+        now = {"current_self_test_operation": {"value": 1}, "current_self_test_completion_percent": 10}
+        return {**answer, "nvme_self_test_log": {**answer.get("nvme_self_test_log", {}), **now}}
+    data = answer.get("ata_smart_data", {})
+    status = {"value": 249, "string": "in progress", "remaining_percent": 90}
+    return {
+        **answer,
+        "ata_smart_data": {**data, "self_test": {**data.get("self_test", {}), "status": status}},
+    }
 
 
 def every_kind() -> list[Disk]:

@@ -51,6 +51,7 @@ OPEN = {
 OTHERS = {
     "post readings": Scope.INGEST,
     "post latency": Scope.INGEST,
+    "post disk-requests/exchange": Scope.INGEST,
     "get executor/steps": Scope.EXECUTE,
     "post executor/steps/{id}/result": Scope.EXECUTE,
     "get audit": Scope.ADMIN,

@@ -75,6 +75,12 @@ export const proposeDrain = (osd: number, reason: string): Promise<Answer> =>
 export const tellOutcome = (device: string, fate: string, note: string): Promise<Answer> =>
   ask(`devices/${encodeURIComponent(device)}/outcome`, { fate, note }, `Noted: ${device} ${fate}.`);
 
+export const askSelfTest = (device: string, kind: "short" | "long"): Promise<Answer> =>
+  ask(`devices/${encodeURIComponent(device)}/self-tests`, { kind }, `A ${kind} self-test is asked for. Its host fetches the request within a minute.`);
+
+export const switchLight = (device: string, on: boolean): Promise<Answer> =>
+  ask(`devices/${encodeURIComponent(device)}/locate`, { on }, `The light is to be switched ${on ? "on" : "off"}. Its host fetches the request within a minute.`);
+
 export const nameHome = (device: string, host: string): Promise<Answer> =>
   ask(`devices/${encodeURIComponent(device)}/host`, { host }, `Noted: ${device} is in ${host}. Its history is taken over within seconds.`);
 

@@ -129,6 +129,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/devices/{id}/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Disk Requests
+         * @description Return the self-tests of a disk, the requests about it, and what would be refused now.
+         */
+        get: operations["get_disk_requests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/devices/{id}/self-tests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request Self Test
+         * @description Ask the disk's host to start a self-test. The host fetches the request when it asks for work. 409 with
+         *     `refusals` if a guard refuses.
+         */
+        post: operations["request_self_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/devices/{id}/locate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request Light
+         * @description Ask the disk's host to switch the light of its slot. 409 with `refusals` if the host cannot be asked.
+         */
+        post: operations["request_light"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/disk-requests/exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange Work
+         * @description Take what a host allows, what became of its requests and the self-tests of its disks; return its requests.
+         */
+        post: operations["exchange_work"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devices": {
         parameters: {
             query?: never;
@@ -1601,6 +1682,43 @@ export interface components {
             items: components["schemas"]["DeviceBody"][];
             next: string | null;
         };
+        /**
+         * @description A request about a disk. `sent_at`: its host fetched it. `outcome`: null while it has not ended. `slot`: as the
+         *     enclosure names it.
+         */
+        DiskRequestBody: {
+            id: string;
+            verb: components["schemas"]["DiskVerb"];
+            by: string;
+            /** Format: date-time */
+            issued_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            sent_at: string | null;
+            outcome: components["schemas"]["RequestOutcome"] | null;
+            ended_at: string | null;
+            sentence: string;
+            slot: string | null;
+        };
+        /**
+         * @description Self-tests and lights of one disk. `host`: null where no host reads it. `light`: as it was switched last through
+         *     predrain; null if never. `open`: requests that have not ended; `ended`: the newest others.
+         */
+        DiskRequestsBody: {
+            device: string;
+            host: string | null;
+            slot: string | null;
+            light: ("on" | "off") | null;
+            self_tests: components["schemas"]["SelfTestsBody"] | null;
+            options: components["schemas"]["RequestOptionBody"][];
+            open: components["schemas"]["DiskRequestBody"][];
+            ended: components["schemas"]["DiskRequestBody"][];
+        };
+        /**
+         * @description The requests that a collector knows.
+         * @enum {string}
+         */
+        DiskVerb: "selftest-short" | "selftest-long" | "locate-on" | "locate-off";
         /** @description One drain. `etag` is what an approval sends as If-Match. */
         DrainBody: {
             id: string;
@@ -1677,10 +1795,14 @@ export interface components {
          * @enum {string}
          */
         DriveFate: "suspected" | "failed" | "removed" | "replaced" | "confirmed" | "cleared" | "unverified";
-        /** @description The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once. */
+        /**
+         * @description The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once, as is
+         *     `request_key`, with which requests to the host are signed (empty if the service has no signing key that it can use).
+         */
         EnrolmentBody: {
             token: string;
             host: string;
+            request_key: string;
         };
         /** @description The one-time token, and the host's name in its readings. */
         EnrolmentRequest: {
@@ -1957,6 +2079,10 @@ export interface components {
             after: number[];
             bytes: number;
             text: string;
+        };
+        /** @description The wanted state of the light. */
+        LocateRequest: {
+            on: boolean;
         };
         /**
          * @description The ways in which data leaves an OSD (design 6.4).
@@ -2295,6 +2421,26 @@ export interface components {
          * @enum {string}
          */
         ReportKind: "drain" | "swapped_empty" | "failed_empty" | "failed_while_draining" | "failed_called" | "failed_uncalled" | "failed_unjudged" | "false_alarm";
+        /** @description A request that a person may make; `refusals` is empty if it would be taken now. */
+        RequestOptionBody: {
+            verb: components["schemas"]["DiskVerb"];
+            refusals: components["schemas"]["RequestRefusalBody"][];
+        };
+        /**
+         * @description The end of a request. The first ones are the collector's, the last three the service's.
+         * @enum {string}
+         */
+        RequestOutcome: "started" | "done" | "not-allowed" | "forged" | "other-host" | "expired" | "repeated" | "unknown-disk" | "test-running" | "no-light" | "no-right" | "tool-missing" | "tool-failed" | "cut-off" | "held" | "not-fetched" | "not-answered";
+        /** @description A reason why a request would be refused now, with its cure. */
+        RequestRefusalBody: {
+            kind: components["schemas"]["RequestRefusalKind"];
+            sentence: string;
+        };
+        /**
+         * @description The reasons why a request is not taken, or not handed out.
+         * @enum {string}
+         */
+        RequestRefusalKind: "disk-gone" | "no-host" | "host-silent" | "no-key" | "not-allowed" | "request-open" | "halted" | "disk-drains" | "osd-fills" | "cluster-unknown" | "pgs-unclean" | "test-running" | "long-test-on-host";
         /**
          * @description The surface of a request. TOKEN: over REST, by a program or a command with the token of that name.
          * @enum {string}
@@ -2372,12 +2518,53 @@ export interface components {
          * @enum {string}
          */
         Role: "data" | "db" | "wal" | "journal";
+        /** @description The self-test that runs. `kind` and `done_percent`: null where the drive does not report them. */
+        RunningSelfTestBody: {
+            kind: components["schemas"]["SelfTestKind"] | null;
+            done_percent: number | null;
+        };
         /**
          * @description READ reads, INGEST delivers readings, ACT requests and approves drains, EXECUTE takes steps for the mgr module;
          *     ADMIN may do everything.
          * @enum {string}
          */
         Scope: "read" | "ingest" | "act" | "execute" | "admin";
+        /**
+         * @description A self-test of the drive's own log. `power_on_hours`: the drive's age at its end. `first_error_lba`: the first
+         *     block that could not be read.
+         */
+        SelfTestBody: {
+            kind: components["schemas"]["SelfTestKind"];
+            result: components["schemas"]["SelfTestResult"];
+            failed: boolean;
+            sentence: string;
+            power_on_hours: number | null;
+            first_error_lba: number | null;
+        };
+        /**
+         * @description The kinds of self-test that predrain starts, and one word for all others.
+         * @enum {string}
+         */
+        SelfTestKind: "short" | "long" | "other";
+        /** @description The kind of self-test. */
+        SelfTestRequest: {
+            /** @enum {string} */
+            kind: "short" | "long";
+        };
+        /**
+         * @description The end of a self-test, or that it still runs.
+         * @enum {string}
+         */
+        SelfTestResult: "running" | "passed" | "aborted" | "interrupted" | "not-completed" | "failed" | "failed-electrical" | "failed-servo" | "failed-read" | "failed-handling" | "unknown";
+        /** @description The self-tests that the drive reports, newest first. `short_minutes`, `long_minutes`: its own estimates. */
+        SelfTestsBody: {
+            /** Format: date-time */
+            read_at: string;
+            running: components["schemas"]["RunningSelfTestBody"] | null;
+            log: components["schemas"]["SelfTestBody"][];
+            short_minutes: number | null;
+            long_minutes: number | null;
+        };
         /** @description A counter or probability over time: (milliseconds since 1970, value). */
         SeriesBody: {
             name: string;
@@ -2436,6 +2623,11 @@ export interface components {
         /** @description A token of predrain. */
         SignInRequest: {
             token: string;
+        };
+        /** @description A request as JSON text, and HMAC-SHA256 over that text in hex. */
+        SignedRequestBody: {
+            request: string;
+            signature: string;
         };
         /** @description A silence: its causes send no message before `until`. Patterns are the shell's; an empty one covers all. */
         SilenceBody: {
@@ -2735,6 +2927,11 @@ export interface components {
             rejected: string[];
             survival_probability: number | null;
             diff: components["schemas"]["LineBody"][];
+        };
+        /** @description The requests for the host. `stop`: disks on which a test that the collector started is to be ended. */
+        WorkBody: {
+            requests: components["schemas"]["SignedRequestBody"][];
+            stop: string[];
         };
         /** @description A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`). */
         ProblemBody: {
@@ -3346,6 +3543,469 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    get_disk_requests: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description Ceph's device id; ` on HOST` follows where two hosts name one disk. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiskRequestsBody"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    request_self_test: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name for this request, unique for a day. A repeated request is carried out once. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Ceph's device id; ` on HOST` follows where two hosts name one disk. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SelfTestRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiskRequestBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    request_light: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name for this request, unique for a day. A repeated request is carried out once. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Ceph's device id; ` on HOST` follows where two hosts name one disk. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LocateRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiskRequestBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    exchange_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };

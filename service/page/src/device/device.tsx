@@ -14,6 +14,7 @@ import { Home } from "./home.tsx";
 import { Identity } from "./identity.tsx";
 import { HowSure, Why } from "./why.tsx";
 import { Done, Next } from "./done.tsx";
+import { SelfTestCard } from "./selftestcard.tsx";
 import { ruleOf } from "../source.ts";
 
 export function Device({ id }: { id: string }) {
@@ -63,6 +64,7 @@ export function Device({ id }: { id: string }) {
           <div class="columns">
             <div class="stack">
               <HistoryCard history={history.data} refused={history.refused} outlook={outlook} days={days} now={now.value} />
+              {!ended && <SelfTestCard device={data.device} />}
               <Done facts={data} />
             </div>
             <div class="stack first">
