@@ -7,7 +7,7 @@ remembers the state of each disk; if two scored one disk in turn, neither would 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from predrain.data.log.log_port import Delivered, Log, Record, Topic
 from predrain.service.forecasting import worker
@@ -20,11 +20,10 @@ class ActiveServiceLog:
 
     log: Log
     lease: ServiceLease
+    trims: bool = field(init=False)
 
-    @property
-    def trims(self) -> bool:
-        """True if `trim` drops records."""
-        return self.log.trims
+    def __post_init__(self) -> None:
+        self.trims = self.log.trims
 
     def append(self, topic: Topic, records: Sequence[Record]) -> None:
         """Accept `records`, in order. Raises LogFull, and NotActive for readings."""

@@ -43,7 +43,9 @@ def test_a_lease_that_is_free_is_taken_at_once(free: LeaseRows, rank: LeaseRank,
 
 
 @given(st.floats(0, 2 * LEASE_SECONDS), st.sampled_from([LeaseRank.SHOWS, LeaseRank.ACTS]))
-def test_a_standby_of_the_same_rank_waits_for_the_whole_time_of_the_lease(age: float, rank: LeaseRank) -> None:
+def test_a_standby_of_the_same_rank_waits_for_the_whole_time_of_the_lease(
+    age: float, rank: LeaseRank
+) -> None:
     step = decide_lease_step(ObservedLease(rows("a", rank), 0.0, age), "b", rank)
     assert step is (LeaseStep.TAKE if age >= LEASE_SECONDS else LeaseStep.WAIT)
 
