@@ -188,10 +188,10 @@ def open_application(
     """Open the state directory and build an application on it; nothing runs yet. On exit all is closed, with the
     cluster.
 
-    - parts: by default everything, beside other processes if the store is a database.
-    - requester: the holder of the token that is valid until the process ends.
-    - competes: whether the process is a service, which may become the active one of those on the store. A command is
-      no service.
+    parts: by default everything, beside other processes if the store is a database. requester: the holder of the
+    token that is valid until the process ends.
+
+    competes: the process is a service, which may become the active one of those on the store. A command is no service.
 
     Raises obstacles as a Refusal.
     """
