@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from predrain.data.clock import SystemClock
 from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook, ScorebookUnusable
+from predrain.data.store.store_faults import StoreRefusal
 from predrain.data.store.store_port import Store
 from predrain.service.access import tokens
 from predrain.service.access.requester import Requester, RequestSurface
@@ -165,6 +166,8 @@ def _serve_application(
             application.lease.url = url
 
         def started() -> None:
+            with suppress(StoreRefusal):  # a service that is alone takes readings from its first answer on
+                application.step_lease()
             built.state.say_url(url)
             tell(f"predrain answers at {url}\nprograms act with the token in {built.state.token}")
             if watched:
