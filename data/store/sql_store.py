@@ -33,7 +33,7 @@ from predrain.data.store.audit_rows import AuditRows
 from predrain.data.store.change_feed import read_store_changes
 from predrain.data.store.database import KEPT, Conflict, Database
 from predrain.data.store.store_cluster import StoreCluster
-from predrain.data.store.store_port import AUDIT, Checkpoint, DeviceTimes, StoreChanges
+from predrain.data.store.store_port import AUDIT, Checkpoint, DeviceTimes, NoteCondition, StoreChanges
 from predrain.data.store.store_schema import to_microseconds
 from predrain.data.store.stored_drains import DrainRows
 from predrain.data.store.stored_events import ClusterEventRows
@@ -262,6 +262,12 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         """Write, or with None delete, all of `changes` or none, and with them append the journal lines `told`."""
         rows = self._lines(told)
         notes.write_notes(self._database, room, changes, lambda connection: self._append(connection, rows))
+
+    def write_notes_if(
+        self, condition: NoteCondition, room: str, changes: Mapping[str, bytes | None]
+    ) -> bool:
+        """Implement `data.store.store_port.Store.write_notes_if`."""
+        return notes.write_notes_if(self._database, condition, room, changes)
 
     def note_once(self, room: str, name: str, document: bytes) -> bytes:
         """Write the note `document` unless there is one under that name; return the stored note."""

@@ -60,6 +60,14 @@ class StoreChanges:
     outcomes: tuple[Outcome, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class NoteCondition:
+    """Notes of `room` that must have exactly these documents, by name, for a write to take effect."""
+
+    room: str
+    documents: Mapping[str, bytes]
+
+
 class ChainBreak(StrEnum):
     """The kind of a break in the chain.
 
@@ -304,6 +312,15 @@ class Store(Protocol):
         self, room: str, changes: Mapping[str, bytes | None], told: Sequence[JournalEntry] = ()
     ) -> None:
         """Write, or with None delete, all of `changes` or none; the lines `told` enter the journal with them."""
+        ...
+
+    def write_notes_if(
+        self, condition: NoteCondition, room: str, changes: Mapping[str, bytes | None]
+    ) -> bool:
+        """Write all of `changes` as `write_notes` does if `condition` holds; return whether it held.
+
+        No other process can change the notes of the condition between the comparison and the write.
+        """
         ...
 
     def verify_audit(self) -> AuditChain:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ from predrain.data.outcome import Outcome
 from predrain.data.reading import Reading
 from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook
+from predrain.data.store.store_faults import StoreRefusal
 from predrain.data.store.store_port import Store
 from predrain.data.wire import accept_reading
 from predrain.service.app.changes import ChangeFeed, ChangeKind
@@ -60,6 +62,8 @@ from predrain.service.notifications.channel import Deliveries, NotificationChann
 from predrain.service.notifications.daily_digest import DailyDigest
 from predrain.service.notifications.notification_memory import NoteStore
 from predrain.service.notifications.notifier import ChannelState, Notifier
+from predrain.service.runtime.lease_decision import LeaseRank
+from predrain.service.runtime.service_lease import NotActive, ServiceLease, ServiceRole, ServiceState
 from predrain.service.storage.reading_archive import ReadingArchive
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.storage.signing_key import find_or_make_signing_key
@@ -87,6 +91,7 @@ class ApplicationPorts:
     the directory `installed`. Without a `scorebook` no bundle is compared with another. `name` identifies the
     sender of log records: each process that shares a log has its own. `channels` notify people, and a `digest`
     does so once a day from the notes of the store. `other_clusters`: the services that are asked for overviews.
+    `lease`: of the services that share the store; None if this one is alone.
     """
 
     log: Log
@@ -100,6 +105,7 @@ class ApplicationPorts:
     channels: Sequence[NotificationChannel] = ()
     digest: Callable[[NoteStore], DailyDigest] | None = None
     other_clusters: Sequence[OverviewSource] = ()
+    lease: ServiceLease | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,7 @@ class Application:
     ) -> None:
         self.log, self.store, self.clock = ports.log, ports.store, ports.clock
         self.policy, self.settings, self.parts, self.demo = policy, settings, parts, demo
+        self.lease = ports.lease
         self.changes, self.announcements, self.timelines = ChangeFeed(), Announcements(), Timelines()
         self.misnamed = HostMismatches()
         self.other_clusters = OtherClusters(ports.other_clusters, ports.clock.now())
@@ -172,9 +179,12 @@ class Application:
         self._following = StoreFollower(
             ports.log, ports.store, self.fleet, self.announcements, elsewhere, self.changes
         )
-        digest = ports.digest(ports.store) if ports.digest is not None else None
-        routes = make_message_routes(settings)
-        self._teller, self._began = Notifier(ports.store, ports.channels, digest, routes), ports.clock.now()
+        notes: NoteStore = ports.store if ports.lease is None else ports.lease
+        digest = ports.digest(notes) if ports.digest is not None else None
+        self._teller = Notifier(
+            notes, ports.channels, digest, make_message_routes(settings), confirm=self.confirm_active
+        )
+        self._began = ports.clock.now()
         self._halted = self.find_halt_reason()
         self._seen: tuple[int, dict[str, Any]] | None = None
         """The number of the change for which the snapshot was built last, and the values derived from that
@@ -234,6 +244,40 @@ class Application:
         own = {"store": damage} if damage else {}
         others = self.other_clusters.describe_troubles(self.clock.now())
         return {**own, **self.scorer.troubles, **self._teller.troubles, **cluster, **others}
+
+    @property
+    def is_active(self) -> bool:
+        """True if this service does what one of the services on the store does: it is alone, or has the lease."""
+        return self.lease is None or self.lease.is_active()
+
+    def require_active(self) -> None:
+        """Raise NotActive if another service does what one of the services on the store does."""
+        if self.lease is not None:
+            self.lease.require_active()
+
+    def confirm_active(self) -> None:
+        """Ask the store whether this service is the active one, right before something that must be done once.
+
+        Raises NotActive, and what the store raises.
+        """
+        if self.lease is not None:
+            self.lease.confirm()
+
+    @property
+    def service_state(self) -> ServiceState:
+        """The role of this service beside the others on the store."""
+        return ServiceState(ServiceRole.ALONE) if self.lease is None else self.lease.find_state()
+
+    def step_lease(self) -> None:
+        """Renew the lease of the services, take it, or note which service has it. Raises what the store raises."""
+        if self.lease is not None and self.lease.step(self._rank()):
+            self.changes.notify_change(ChangeKind.STATUS)
+
+    def _rank(self) -> LeaseRank:
+        if not self.parts.acts:
+            return LeaseRank.SHOWS
+        lease = None if self._control is None else self._control.live.lease
+        return LeaseRank.LEADS if lease is not None and lease.is_held() else LeaseRank.ACTS
 
     @property
     def controls_cluster(self) -> bool:
@@ -411,8 +455,9 @@ class Application:
         return scene_of(self, self._began)
 
     def step_telling(self) -> None:
-        """Send the notifications that are due."""
-        self._teller.send_notifications(self.build_alert_snapshot())
+        """Send the notifications that are due, as long as this service is the active one."""
+        with suppress(NotActive):
+            self._teller.send_notifications(self.build_alert_snapshot())
 
     @property
     def deliveries(self) -> Mapping[str, Deliveries]:
@@ -441,8 +486,15 @@ class Application:
             request_due_tests(self.store, self.disk_requests, self.get_snapshot(), table, now)
 
     def step_controller(self) -> None:
-        """Run one tick of the controller; nothing without a cluster."""
+        """Run one tick of the controller; nothing without a cluster.
+
+        A controller without a lease in the cluster, as beside the mgr executor, only observes while its service is the
+        standby.
+        """
         if self._control is None:
+            return
+        if self._control.live.lease is None and not self.is_active:
+            self._control.poll_cluster(self.clock.now())
             return
         if self.parts.shares:
             reign = model_succession.find_last_deployment(self.store)
@@ -483,8 +535,11 @@ class Application:
         self._turning.run(scoring=scoring)
 
     def stop(self, seconds: float = 1.5) -> None:
-        """End the loops and disconnect the listeners of the change feed."""
+        """End the loops, disconnect the listeners of the change feed, and give the lease of the services back."""
         self._turning.stop(seconds)
+        if self.lease is not None:
+            with suppress(StoreRefusal):  # the lease then runs out
+                self.lease.release()
 
     def _reigns(self, since: datetime | None) -> None:
         if self._control is not None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from predrain.data.failed_disks import find_failed_disks
 from predrain.service.app.changes import ChangeKind
+from predrain.service.runtime.service_lease import NotActive
 
 if TYPE_CHECKING:
     from predrain.service.app.application import Application
 
-RECORDING: Final = "lives"
-FAILURES: Final = "failures"
 _KINDS: Final = (ChangeKind.OSDS, ChangeKind.OUTLOOKS, ChangeKind.DEVICES, ChangeKind.STATUS)
 
 
@@ -27,36 +27,37 @@ def age_lives(application: Application) -> None:
 def keep_lives(application: Application) -> None:
     """Take over the statements and records of others, let time pass, and record what is new.
 
-    One of the processes that share a store records; any of them can, since all reach the same answer. Raises what
-    the store raises.
+    Of the services that share a store the active one records; any of them can, since all reach the same answer. Raises
+    what the store raises.
     """
     application.lives.update_outcomes(application.store.outcomes())
     if application.parts.shares:
         application.lives.load_recorded_changes()
     age_lives(application)
-    with application.store.try_lock_task(RECORDING) as mine:
-        if mine:
-            application.lives.record()
+    if application.is_active:
+        application.lives.record()
 
 
 def note_failures(application: Application) -> None:
     """Record which disks failed, by what the cluster did with them; the forecast learns from these statements.
 
-    One of the processes that share a store records. Raises what the store raises.
+    Of the services that share a store the active one records. Raises what the store raises.
     """
     store = application.store
-    with store.try_lock_task(FAILURES) as mine:
-        if not mine:
-            return
-        failed = find_failed_disks(
-            store.outcomes(),
-            application.lives.current_lives,
-            store.drains(),
-            store.read_cluster_events,
-            application.clock.now(),
-        )
+    if not application.is_active:
+        return
+    failed = find_failed_disks(
+        store.outcomes(),
+        application.lives.current_lives,
+        store.drains(),
+        store.read_cluster_events,
+        application.clock.now(),
+    )
+    if not failed:
+        return
+    with suppress(NotActive):
+        application.confirm_active()
         for one in failed:
             store.add_outcome(one)
-    if failed:
         application.lives.update_outcomes(store.outcomes())
         application.changes.notify_change(ChangeKind.DEVICES)

@@ -2,7 +2,7 @@
 
 The store's remaining history is thinned with age: readings and outlooks to one a day, latencies to one in 10 min.
 Before that, an archive takes the readings by the hour, if the settings name its folder.
-If several services share a store, the holder of the task TIDYING does so for a day.
+If several services share a store, the active one drops rows of the store.
 
 Records are dropped in the order in which they were sent, once their topic's retention is over and every group of
 readers has taken them. Groups that only look back never take anything: for them the retention alone counts.
@@ -28,8 +28,6 @@ from predrain.service.streams import latency_ingest, log_recall
 from predrain.service.streams.dead_letters import REPLAYING
 
 GROUP = "retention"
-TIDYING = "retention"
-"""The task (`Store.try_lock_task`) of the process that drops and thins the store's history."""
 EPOCH = date(1970, 1, 1)
 HOURLY = timedelta(days=90)
 """The age at which readings and outlooks are thinned to one a day: the features use hourly values no further

@@ -15,8 +15,8 @@ from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pacing import find_look_seconds
 from predrain.service.app.changes import ChangeKind
 from predrain.service.app.life_cycle_schedule import keep_lives, note_failures
-from predrain.service.app.retention import TIDYING
 from predrain.service.config.state_directory import StateDir
+from predrain.service.runtime.lease_decision import RENEWAL_SECONDS
 from predrain.service.runtime.periodic_threads import PeriodicThreads
 from predrain.service.storage.backends import place_of_store
 from predrain.service.storage.page_check import PageCheck
@@ -45,7 +45,6 @@ class LookCadence:
         self.seconds = find_look_seconds(self.policy, report.seconds, self._stepped_at, report.at)
 
 
-DISK_REQUESTS = "disk requests"
 DISK_REQUEST_SECONDS = 15.0
 IDLE_SECONDS = 1.0
 FOLLOW_SECONDS = 1.0
@@ -53,7 +52,6 @@ FOLLOW_SECONDS = 1.0
 size.
 """
 TELL_SECONDS = 60.0
-TELLING = "telling"
 LIFE_SECONDS = 10.0
 FAILURE_SECONDS = 600.0
 WATCH_SECONDS = 6 * 3_600.0
@@ -85,6 +83,8 @@ class Scheduler:
     def run(self, *, scoring: bool) -> None:
         """Start the loops. Without `scoring` only the controller works."""
         parts, begin = self._application.parts, self._loops.start_loop
+        if self._application.lease is not None:
+            begin("lease", self._lease, RENEWAL_SECONDS)
         if scoring and parts.scores:
             begin("worker", self._work)
             begin("latency", self._listen)
@@ -143,12 +143,11 @@ class Scheduler:
         self._loops.wait(FOLLOW_SECONDS)
 
     def _tell(self) -> None:
-        # One of the processes that share a store notifies. Any of them can: the store has what was
-        # notified.
-        with self._application.store.try_lock_task(TELLING) as mine:
-            if mine:
-                self._application.step_telling()
-        self._loops.wait(TELL_SECONDS)
+        # Any service can go on where another one ended: the store has what was notified.
+        active = self._application.is_active
+        if active:
+            self._application.step_telling()
+        self._loops.wait(TELL_SECONDS if active else RENEWAL_SECONDS)
 
     def _ask_other_clusters(self) -> None:
         self._application.step_other_clusters()
@@ -169,9 +168,8 @@ class Scheduler:
         self._loops.wait(self._cadence.seconds)
 
     def _serve_disk_requests(self) -> None:
-        with self._application.store.try_lock_task(DISK_REQUESTS) as mine:
-            if mine:
-                self._application.step_disk_requests()
+        if self._application.is_active:
+            self._application.step_disk_requests()
         self._loops.wait(DISK_REQUEST_SECONDS)
 
     def _watch(self) -> None:
@@ -180,10 +178,14 @@ class Scheduler:
         self._loops.wait(WATCH_SECONDS if judged else unjudged_seconds)
 
     def _retain(self) -> None:
-        # The lock is held for a day, so that no other process repeats the work; the others try every hour.
-        with self._application.store.try_lock_task(TIDYING) as mine:
-            self._application.apply_retention(tidying=mine)
-            self._loops.wait(DAY_SECONDS if mine else HOUR_SECONDS)
+        # A standby drops the old records of its own log, and takes the day's work over within an hour.
+        active = self._application.is_active
+        self._application.apply_retention(tidying=active)
+        self._loops.wait(DAY_SECONDS if active else HOUR_SECONDS)
+
+    def _lease(self) -> None:
+        self._application.step_lease()
+        self._loops.wait(RENEWAL_SECONDS)
 
     def _mark(self) -> None:
         self._marks.step()

@@ -18,8 +18,8 @@ from predrain.service.drains.acting_process import (
     ActingController,
     ActingPlace,
     describe_acting_controller,
-    name_process,
 )
+from predrain.service.runtime.process_identity import name_process
 from predrain.service.terminal.service_connection import CliClient, Json
 
 NEEDS_CONTROLLER = frozenset(

@@ -12,6 +12,18 @@ from typing import Annotated, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 
+class ActiveServiceBody(Struct, frozen=True, kw_only=True):
+    """
+    The active service: `host` and `pid` of its process, its `url` (null: it answers at none), and the time since
+    which it is active.
+    """
+
+    host: str
+    pid: int | None
+    url: str | None
+    since: datetime
+
+
 class BundleBody(Struct, frozen=True, kw_only=True):
     """A bundle that scores. `fingerprint` distinguishes two bundles of one name."""
 
@@ -533,6 +545,23 @@ class SeriesBody(Struct, frozen=True, kw_only=True):
     points: list[Point]
 
 
+class ServiceStateBody(Struct, frozen=True, kw_only=True):
+    """
+    The role of the service that answers: `alone` (its store is a file), `active` or `standby`. The active one sends
+    messages, applies retention and records lives; it, too, acts on drains if it controls a cluster. `active`: null if
+    none is known, and alone. `sentence` is for people.
+    """
+
+    role: Annotated[
+        str,
+        Meta(
+            description="The role of a service beside the others that share its store."
+        ),
+    ]
+    active: ActiveServiceBody | None
+    sentence: str
+
+
 class SessionBody(Struct, frozen=True, kw_only=True):
     """
     The person who is signed in; `name` is null for nobody. `csrf_token` goes into X-Predrain-CSRF-Token with each
@@ -766,7 +795,7 @@ class WorkBody(Struct, frozen=True, kw_only=True):
 
 
 class ProblemBody(Struct, frozen=True, kw_only=True):
-    """A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`)."""
+    """A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`, `active`)."""
 
     type: str
     title: str
@@ -1438,6 +1467,7 @@ class StatusBody(Struct, frozen=True, kw_only=True):
     view_age_seconds: float | None
     controller: str
     acting: ActingBody
+    service: ServiceStateBody
     other_clusters: Annotated[
         int,
         Meta(description="Other clusters whose services are asked (`GET clusters`)."),

@@ -11,6 +11,7 @@ from predrain.data.reading import Reading
 from predrain.service.config.settings import Settings
 from predrain.service.config.state_directory import StateDir
 from predrain.service.doctor.finding import TOLERATED, Finding
+from predrain.service.runtime.service_lease import ServiceRole
 
 SPOOLED = timedelta(minutes=10)
 """A reading that is delivered later than this had waited in the collector's spool."""
@@ -32,6 +33,9 @@ def check_service(settings: Settings, _: Clock) -> Iterator[Finding]:
     readings = status["readings"]
     told = f"{status['controller']}; {readings['fresh']} of {readings['total']} disks were read in time"
     yield Finding("service", "ok" if readings["fresh"] == readings["total"] else "note", told)
+    if status["service"]["role"] != ServiceRole.ALONE:
+        known = status["service"]["active"] is not None
+        yield Finding("active service", "ok" if known else "wrong", status["service"]["sentence"].rstrip("."))
     for cause in client.get("causes")["items"]:
         if cause["kind"] == AlertCauseKind.HOST_MISMATCH:
             yield Finding("enrolment", "wrong", f"{cause['points'][0]['sentence']} {cause['action']}")

@@ -9,6 +9,7 @@ from enum import StrEnum
 from predrain.actions.cluster.cluster_port import ClusterUnreachable, Lease, LeaseHolder
 from predrain.actions.cluster.lease_owner import LeaseOwner, parse_owner
 from predrain.service.drains.view_only_cluster import NeverHeldLease
+from predrain.service.runtime.process_identity import name_process
 
 START = "predrain up"
 """The command that starts a controller."""
@@ -100,11 +101,6 @@ def describe_acting_controller(acting: ActingController, start: str = START) -> 
             return f"Nothing happens to drains, since the controller cannot act: {acting.why}"
         case ActingPlace.NOWHERE:
             return f"Nothing happens to drains until a controller runs; start one: {start}"
-
-
-def name_process(owner: LeaseOwner) -> str:
-    """Return the name of a process as people know it."""
-    return owner.host if owner.pid is None else f"{owner.host} (process {owner.pid})"
 
 
 def _describe_controller_process(name: str, owner: LeaseOwner | None) -> str:

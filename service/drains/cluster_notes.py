@@ -16,8 +16,9 @@ from predrain.data.ids import DeviceId, OsdId
 from predrain.data.outcome import DriveFate, Outcome, OutcomeRule
 from predrain.data.residence import Residence
 from predrain.data.store.store_port import Store
-from predrain.service.drains.acting_process import ActingController, name_process
+from predrain.service.drains.acting_process import ActingController
 from predrain.service.fleet.residents import note_listed
+from predrain.service.runtime.process_identity import name_process
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ it.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from predrain.actions.cluster.channel import CommandChannel
 from predrain.actions.cluster.cluster_port import Cluster, ConfigKeyStore, Lease
 from predrain.data.clock import SystemClock
 from predrain.data.store.store_port import Store
-from predrain.service.runtime.process_identity import has_ended, name_this_process
+from predrain.service.runtime.process_identity import has_ended, name_this_process, read_boot_clock
 
 if TYPE_CHECKING:
     from predrain.service.config.settings import CephTable
@@ -133,8 +132,4 @@ def lease_on(channel: CommandChannel, ceph: CephTable, owner: str) -> Lease:
     """Return the lease that the controllers of this cluster share, for `owner`."""
     from predrain.actions.cluster.lease import RadosLease
 
-    return RadosLease(channel, owner, _read_boot_clock, ceph.pool, ceph.lease_seconds, has_ended)
-
-
-def _read_boot_clock() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return RadosLease(channel, owner, read_boot_clock, ceph.pool, ceph.lease_seconds, has_ended)

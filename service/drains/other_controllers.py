@@ -28,8 +28,8 @@ from predrain.data.store.store_faults import StoreRefusal
 from predrain.data.store.store_port import RevisionConflict, Store
 from predrain.service.access.audit import AuditedCall, audit_line
 from predrain.service.access.canonical_requests import describe_act
-from predrain.service.drains.acting_process import name_process
 from predrain.service.drains.drain_requests import RefusedElsewhere, RequestUnanswered
+from predrain.service.runtime.process_identity import name_process
 
 POLL_SECONDS = 0.5
 POLLS = 40

@@ -102,8 +102,10 @@ class _News:
 
 @dataclass(slots=True)
 class Notifier:
-    """Sends notifications. For one thread of one process: processes that share a store lock the task
-    (`Store.try_lock_task`).
+    """Sends notifications. For one thread of one process: of the services that share a store the active one sends.
+
+    confirm: called right before each delivery; it raises if this process is not the active one any more. `notes` then
+    refuse what such a process writes.
     """
 
     notes: NoteStore
@@ -111,6 +113,7 @@ class Notifier:
     digest: DailyDigest | None = None
     routes: Mapping[str, MessageRoute] = field(default_factory=dict)
     """The routes by name of the channel; a channel without one takes all points of its severity."""
+    confirm: Callable[[], None] = lambda: None
     monotonic: Callable[[], float] = time.monotonic
     """Seconds of a clock that never jumps."""
     _ways: list[_Way] = field(init=False)
@@ -158,6 +161,7 @@ class Notifier:
         news = _News(found, silences_of(self.notes, scene.now), doubtful, scene.now)
         delivered = sum(_run_together([partial(self._send_news, way, news) for way in self._ways]))
         if self.digest is not None:
+            self.confirm()
             self.digest.send_due_digest(found, news.silences, scene.now, doubtful)
         return delivered
 
@@ -205,6 +209,7 @@ class Notifier:
     def _deliver(self, way: _Way, message: Message, now: datetime) -> bool:
         """Deliver one message; return whether the channel took it."""
         trouble = None
+        self.confirm()
         try:
             way.channel.deliver(message)
         except PartlyDelivered as part:

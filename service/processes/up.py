@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from typing import Any
 from predrain.data.clock import SystemClock
 from predrain.data.refusal import Refusal
 from predrain.data.scorebook import Scorebook, ScorebookUnusable
+from predrain.data.store.store_faults import StoreRefusal
 from predrain.data.store.store_port import Store
 from predrain.service.access import tokens
 from predrain.service.access.requester import Requester, RequestSurface
+from predrain.service.app.active_log import ActiveServiceLog
 from predrain.service.app.application import Application, ApplicationPorts
 from predrain.service.app.roles import CONTROLLING, EVERYTHING, SERVING, SHARING, ServiceRoles
 from predrain.service.config.channels import open_channels
@@ -35,6 +37,8 @@ from predrain.service.http.server import Server, bind_listening_socket, run_metr
 from predrain.service.notifications.channel import NotificationChannel
 from predrain.service.processes.state_opening import open_storage
 from predrain.service.processes.worker_process import WorkerProcess
+from predrain.service.runtime.process_identity import name_this_process, read_boot_clock
+from predrain.service.runtime.service_lease import ServiceLease
 from predrain.service.storage.backends import require_shared_backends
 from predrain.service.storage.signing_key import find_or_make_signing_key
 
@@ -154,11 +158,16 @@ def _serve_application(
         listener = bind_listening_socket(settings.service)
         closing.callback(listener.close)
         built = closing.enter_context(
-            open_application(settings, tell, cluster, parts, accept_store=accept_store)
+            open_application(settings, tell, cluster, parts, accept_store=accept_store, competes=True)
         )
         application, url = built.application, url_of(listener, settings.service)
 
+        if application.lease is not None:
+            application.lease.url = url
+
         def started() -> None:
+            with suppress(StoreRefusal):  # a service that is alone takes readings from its first answer on
+                application.step_lease()
             built.state.say_url(url)
             tell(f"predrain answers at {url}\nprograms act with the token in {built.state.token}")
             if watched:
@@ -177,12 +186,17 @@ def open_application(
     requester: Requester = PAGE,
     *,
     accept_store: str | None = None,
+    competes: bool = False,
 ) -> Iterator[OpenedApplication]:
     """Open the state directory and build an application on it; nothing runs yet. On exit all is closed, with the
     cluster.
 
     parts: by default everything, beside other processes if the store is a database. requester: the holder of the
-    token that is valid until the process ends. Raises obstacles as a Refusal.
+    token that is valid until the process ends.
+
+    competes: the process is a service, which may become the active one of those on the store. A command is no service.
+
+    Raises obstacles as a Refusal.
     """
     if parts is None:
         parts = SHARING if settings.store.url is not None else EVERYTHING
@@ -196,7 +210,9 @@ def open_application(
         except ScorebookUnusable as unusable:
             tell(f"bundles are not compared: {unusable}")
         application = closing.enter_context(
-            _assemble_application(settings, state, cluster, parts, scorebook, accept_store=accept_store)
+            _assemble_application(
+                settings, state, cluster, parts, scorebook, accept_store=accept_store, competes=competes
+            )
         )
         known = tokens.load_admin_tokens(state.token)
         once = tokens.new_token()
@@ -215,8 +231,9 @@ def _assemble_application(
     scorebook: Scorebook | None,
     *,
     accept_store: str | None = None,
+    competes: bool = True,
 ) -> Iterator[Application]:
-    """Build an application on the backends of the settings."""
+    """Build an application on the backends of the settings. competes: as for `open_application`."""
     with ExitStack() as closing:
         clock, name = SystemClock(), this_process("predrain") if parts.shares else "predrain"
         log, store = closing.enter_context(
@@ -225,6 +242,11 @@ def _assemble_application(
         found = cluster(store)
         if found is not None:
             closing.callback(found.close)
+        lease = None
+        if parts.shares and competes:
+            lease = ServiceLease(store, name_this_process(), clock, read_boot_clock)
+            if not settings.kafka.bootstrap_servers:
+                log = ActiveServiceLog(log, lease)
         ports = ApplicationPorts(
             log,
             store,
@@ -239,6 +261,7 @@ def _assemble_application(
             digest=settings.mail.make_digest_factory(
                 settings.service.cluster_name, settings.service.external_url
             ),
+            lease=lease,
         )
         application = Application(ports, settings.policy.to_policy(), settings, parts=parts)
         closing.callback(application.stop)

@@ -46,7 +46,7 @@ IDENTIFYING_THREADS = 3
 """Threads that only look up the holder of a token or cookie: a few reads of the store, which wait for no other
 request.
 """
-PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+PROBES = frozenset({"/healthz", "/readyz", "/activez", "/metrics"})
 
 
 class Admission:

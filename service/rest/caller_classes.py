@@ -37,7 +37,7 @@ class CallerClass(StrEnum):
 
     HALT = "halt"
     PROBE = "probe"
-    """Probes that watch the service itself: `/healthz`, `/readyz`, `/metrics`."""
+    """Probes that watch the service itself: `/healthz`, `/readyz`, `/activez`, `/metrics`."""
     SIGN_IN = "sign_in"
     """Browsers on their way to a provider and back: a request may wait for the provider."""
     ANONYMOUS = "anonymous"

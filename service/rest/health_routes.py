@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz`, `/metrics`: for monitoring of the service itself."""
+"""`/healthz`, `/readyz`, `/activez`, `/metrics`: for monitoring of the service itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from starlette.responses import Response
 from predrain.service.rest.dependencies import TheApplication
 from predrain.service.rest.metrics import build_metrics_response
 from predrain.service.rest.problem_answers import HttpProblem, declare_problem_responses
+from predrain.service.rest.service_state_answers import ServiceStateBody, service_state_body
 from predrain.service.rest.shared_bodies import ResponseBody
 
 router = APIRouter(tags=["health"])
@@ -35,7 +36,18 @@ def check_readiness(application: TheApplication) -> HealthBody:
     if parts:
         broken = "; ".join(f"{part}: {why}" for part, why in sorted(parts.items()))
         raise HttpProblem(503, f"Not ready: {broken}", parts=parts)
-    return HealthBody(status="ready", parts={"halted": application.find_halt_reason() or "no"})
+    halted = application.find_halt_reason() or "no"
+    return HealthBody(status="ready", parts={"halted": halted, "service": str(application.service_state)})
+
+
+@router.get("/activez", responses=declare_problem_responses(503))
+def check_active(application: TheApplication) -> ServiceStateBody:
+    """Answer 200 if this service is the active one of those that share the store, or is alone; otherwise 503.
+
+    A load balancer sends readings where this answers 200. Pages and reads may go to any service.
+    """
+    application.require_active()
+    return service_state_body(application)
 
 
 @router.get("/metrics", response_class=Response)

@@ -26,6 +26,8 @@ from predrain.service.drains.drain_requests import (
     RefusedElsewhere,
     may_pass,
 )
+from predrain.service.rest.service_state_answers import ActiveServiceBody
+from predrain.service.runtime.service_lease import NotActive
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20
@@ -36,10 +38,12 @@ LONGEST_PLACE, LONGEST_FAULT = 100, 200
 """The most characters of the place of a fault, which may be a key that the sender chose, and of its description."""
 LONGEST_DETAIL = 2_000
 """The most characters of a problem's sentence."""
+STANDBY_RETRY_SECONDS = "10"
+"""Seconds after which a request that a standby refused is sent again, as a header. A standby takes over in 18 s."""
 
 
 class ProblemBody(BaseModel):
-    """A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`)."""
+    """A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`, `active`)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -137,6 +141,14 @@ def _handle_store_refusal(_: Request, error: StoreRefusal) -> Response:
     )
 
 
+def _handle_standby(_: Request, error: NotActive) -> Response:
+    active = (
+        None if error.active is None else ActiveServiceBody.from_active(error.active).model_dump(mode="json")
+    )
+    told = f"Nothing of this request was accepted: {error}. Send it there, or again in a few seconds."
+    return build_problem_response(503, told, headers={"Retry-After": STANDBY_RETRY_SECONDS}, active=active)
+
+
 def _handle_refusal(_: Request, error: Refusal) -> Response:
     return build_problem_response(409, str(error))
 
@@ -190,6 +202,7 @@ _HANDLERS: tuple[tuple[type[Exception], Callable[..., Response]], ...] = (
     (DrainStands, _handle_existing_drain),
     (RefusedElsewhere, _handle_remote_refusal),
     (StoreRefusal, _handle_store_refusal),
+    (NotActive, _handle_standby),
     (Refusal, _handle_refusal),
     (RevisionConflict, _handle_revision_conflict),
     (LogFull, _handle_full_log),

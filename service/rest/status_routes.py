@@ -23,6 +23,7 @@ from predrain.service.rest.dependencies import (
     create_singleton_dependency,
     made_once,
 )
+from predrain.service.rest.service_state_answers import ServiceStateBody, service_state_body
 from predrain.service.rest.shared_bodies import ResponseBody
 
 router = APIRouter(tags=["status"])
@@ -87,6 +88,7 @@ class StatusBody(ResponseBody):
     view_age_seconds: float | None
     controller: str
     acting: ActingBody
+    service: ServiceStateBody
     other_clusters: int
     """Other clusters whose services are asked (`GET clusters`)."""
     demo: DemoBody | None
@@ -164,6 +166,7 @@ def _build_status_body(application: Application, sight: FleetSnapshot, counted: 
         view_age_seconds=(now - view.as_of).total_seconds() if view else None,
         controller=application.describe_controller(),
         acting=acting_body(application),
+        service=service_state_body(application),
         other_clusters=len(application.other_clusters.list_known()),
         demo=_build_demo_body(application.demo()) if application.demo else None,
     )

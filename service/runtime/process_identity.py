@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
 from pathlib import Path
 
@@ -28,6 +29,16 @@ def name_this_process() -> str:
         _read_start_ticks(os.getpid()),
         uuid.uuid4().hex[:8],
     )
+
+
+def read_boot_clock() -> float:
+    """Return the seconds since the boot, suspension included; no person can set this clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def name_process(owner: LeaseOwner) -> str:
+    """Return the name of a process as people know it."""
+    return owner.host if owner.pid is None else f"{owner.host} (process {owner.pid})"
 
 
 def has_ended(owner: LeaseOwner) -> bool:

@@ -112,6 +112,10 @@ INFO = MetricFamily("predrain_build_info", "The version that runs.", ("version",
 READY = MetricFamily(
     "predrain_ready", "1 once the forecaster is loaded, 0 before; none where this process scores nothing."
 )
+ACTIVE = MetricFamily(
+    "predrain_active",
+    "1 where the service is the active one of those on its store, or is alone; 0 where it is the standby.",
+)
 STORE = MetricFamily("predrain_store_up", "1 while the store answers; without it only this section is known.")
 FAULT = MetricFamily(
     "predrain_fault", "1 while a part is broken.", ("part",), "parts of the process, about 10"
@@ -236,7 +240,7 @@ CATALOGUE: Final[dict[str, tuple[MetricFamily, ...]]] = {
         *(BYTES_MOVED, DRAIN_LATENCY, VERIFIED, FAST_MAPS, FAST_MAPS_LEFT, HALTED, RUNNING, REFUSING),
     ),
     "Service": (
-        *(INFO, READY, STORE, FAULT, ACCEPTED, REFUSED, ANONYMOUS, WORKED, DEAD, ALERTS),
+        *(INFO, READY, ACTIVE, STORE, FAULT, ACCEPTED, REFUSED, ANONYMOUS, WORKED, DEAD, ALERTS),
         *(LATENCIES, LATENCIES_DEAD, LATENCIES_LOST, LAG, SENT, UNSENT, SENT_AGE),
     ),
     "Forecast": (

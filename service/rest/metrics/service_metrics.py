@@ -87,6 +87,8 @@ class ServiceMetricsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every metric that is known now."""
         yield from collect_process_metrics(self._process)
+        if isinstance(self._process, Application):
+            yield c.ACTIVE.build_single_metric(float(self._process.is_active))
         try:
             known = list(_of_the_store(self._process))
         except Refusal:

@@ -1417,6 +1417,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/activez": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check Active
+         * @description Answer 200 if this service is the active one of those that share the store, or is alone; otherwise 503.
+         *
+         *     A load balancer sends readings where this answers 200. Pages and reads may go to any service.
+         */
+        get: operations["check_active"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -1459,6 +1481,17 @@ export interface components {
          * @enum {string}
          */
         ActingPlace: "here" | "elsewhere" | "nowhere" | "unknown";
+        /**
+         * @description The active service: `host` and `pid` of its process, its `url` (null: it answers at none), and the time since
+         *     which it is active.
+         */
+        ActiveServiceBody: {
+            host: string;
+            pid: number | null;
+            url: string | null;
+            /** Format: date-time */
+            since: string;
+        };
         /**
          * @description The actions that an outlook can advise for a disk.
          * @enum {string}
@@ -2575,6 +2608,21 @@ export interface components {
             ][];
         };
         /**
+         * @description The role of a service beside the others that share its store.
+         * @enum {string}
+         */
+        ServiceRole: "alone" | "active" | "standby";
+        /**
+         * @description The role of the service that answers: `alone` (its store is a file), `active` or `standby`. The active one sends
+         *     messages, applies retention and records lives; it, too, acts on drains if it controls a cluster. `active`: null if
+         *     none is known, and alone. `sentence` is for people.
+         */
+        ServiceStateBody: {
+            role: components["schemas"]["ServiceRole"];
+            active: components["schemas"]["ActiveServiceBody"] | null;
+            sentence: string;
+        };
+        /**
          * @description The person who is signed in; `name` is null for nobody. `csrf_token` goes into X-Predrain-CSRF-Token with each
          *     request that changes something.
          *
@@ -2750,6 +2798,7 @@ export interface components {
             view_age_seconds: number | null;
             controller: string;
             acting: components["schemas"]["ActingBody"];
+            service: components["schemas"]["ServiceStateBody"];
             /** @description Other clusters whose services are asked (`GET clusters`). */
             other_clusters: number;
             demo: components["schemas"]["DemoBody"] | null;
@@ -2933,7 +2982,7 @@ export interface components {
             requests: components["schemas"]["SignedRequestBody"][];
             stop: string[];
         };
-        /** @description A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`). */
+        /** @description A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`, `active`). */
         ProblemBody: {
             type: string;
             title: string;
@@ -10377,6 +10426,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HealthBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    check_active: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceStateBody"];
                 };
             };
             /** @description Bad Request */

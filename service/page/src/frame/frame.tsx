@@ -30,6 +30,7 @@ export function Frame() {
         <DemoBanner />
         <Halted />
         <PartsDown />
+        <Standby />
         <Said />
         <CurrentView />
       </main>
@@ -116,6 +117,19 @@ function PartsDown() {
           <b>No {part} now:</b> {sentence} What else is shown still holds.
         </span>
       ))}
+    </div>
+  );
+}
+
+function Standby() {
+  const service = status.value?.service;
+  if (service?.role !== "standby") return null;
+  const url = service.active?.url;
+  return (
+    <div class="banner" role="status">
+      <span>
+        {service.sentence} What is shown here is read from the same store. {url ? <a href={url}>Open the active one</a> : null}
+      </span>
     </div>
   );
 }
