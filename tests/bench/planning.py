@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from predrain.actions.cluster.cluster_view import ClusterView, Osd, Pg
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pg_survey import survey_pgs
 from predrain.actions.core.situation import Context, SentMemory
@@ -81,9 +82,10 @@ def generated(
 
 
 def planned(view: ClusterView, intent: Intent = Intent.REPLACE) -> Work:
-    """One plan of one device, from a surveyed view."""
+    """One plan of one device, from a view of which the poll has made the survey and the index of PGs."""
     drain = Drain("osd.7", DeviceId("D_7"), (VICTIM,), DrainState.PROPOSED, intent, "bench", "", NOW, NOW)
     context = Context(survey_pgs(view), {}, (drain,), NOW, SentMemory(NOW - timedelta(minutes=1)))
+    find_pg_index(view.pgs)
     work = Work(amount=1)
     with work.timed():
         made = plan_drain(view, drain, Policy(), context)
