@@ -1,7 +1,7 @@
 """`python -m tests.bench.growth` (`make bench-growth`): what predrain takes as the number of disks grows.
 
 One process with its files at 500, 6,000 and 50,000 disks, then Kafka, PostgreSQL and two workers at 6,000: memory,
-processor, restarts, the store, REST and the page's first data, beside the goals of issue 26, with the size at which
+processor, restarts, the store, REST and the page's first data, beside their goals, with the size at which
 each line bends. `--large` adds 300,000 disks and 100,000. Processor seconds hold on a machine that does other work;
 wall seconds hold only on an idle one. It takes a quarter of an hour, and with `--large` more than two hours.
 
@@ -98,7 +98,7 @@ def _measure_sizes(
 def build_table(found: Sequence[SizeFigures], series: GrowthSeries) -> Table:
     """Return a table of one series: a row for each measure that it has."""
     sizes = sorted(one.disks for one in found if one.series is series)
-    title = f"predrain growth, {series.value} (in brackets the goal of issue 26, if it is met or missed)"
+    title = f"predrain growth, {series.value} (in brackets the goal, if it is met or missed)"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("figure")
     for disks in sizes:

@@ -44,7 +44,7 @@ def draw_growth(found: Sequence[SizeFigures], into: Path) -> None:
         legend = next(panels)
         for series, colour in _COLOURS.items():
             legend.plot([], [], "o-", color=colour, label=series.value)
-        legend.plot([], [], "_", color=_GOAL, markersize=12, label="the most that issue 26 allows")
+        legend.plot([], [], "_", color=_GOAL, markersize=12, label="the most that the goal allows")
         legend.plot([], [], "o", color=_INK, markerfacecolor="none", markersize=11, label="the sharpest bend")
         legend.legend(frameon=False, loc="center")
         legend.axis("off")

@@ -49,7 +49,7 @@ class MeasureName(StrEnum):
 class GrowthMeasure:
     """One row of the table, and one line of the picture.
 
-    goals: the most that issue 26 allows, by number of disks; they hold for one process. every: the most at any size.
+    goals: the most that a goal allows, by number of disks; they hold for one process. every: the most at any size.
     """
 
     name: MeasureName
