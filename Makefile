@@ -5,6 +5,7 @@ PREDRAIN := .venv/bin/predrain
 PY := .venv/bin/python
 PORT ?= 8080
 ARGS ?=
+PYTHON ?=
 SEED ?=
 HOURS ?=
 MINUTES ?=
@@ -33,11 +34,10 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 .tools/.ready: .ci/tools.txt
-	@.ci/apt python3-venv ca-certificates libgomp1
-	@python3 -c 'import sys; sys.exit(not (3, 11, 2) <= sys.version_info[:3] < (3, 12))' || \
-	  { echo "predrain needs Python 3.11 (Debian 12's python3); this is $$(python3 --version)" >&2; exit 1; }
+	@.ci/apt $(if $(PYTHON),,python3-venv) ca-certificates libgomp1
+	@.ci/python $(PYTHON) >/dev/null
 	@echo "setting up .tools (uv, node)"
-	@.ci/timed set-up python3 -m venv --clear .tools
+	@.ci/timed set-up "$$(.ci/python $(PYTHON))" -m venv --clear .tools
 	@.ci/timed downloads .tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/tools.txt
 	@touch $@
 
