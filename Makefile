@@ -75,6 +75,9 @@ demo: setup ## a simulated cluster with real drive histories, drained before you
 deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
 	@deploy/deb/build
 
+deb-parts: deb ## the size of both Debian packages, and the ten largest parts of each
+	@deploy/deb/parts dist/predrain*.deb
+
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
 
@@ -186,4 +189,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

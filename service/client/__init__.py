@@ -1,6 +1,6 @@
 """A client for programs: `Client(url, token)`, imported as `from predrain import Client`.
 
-It needs only the standard library and msgspec, so its import is fast. The client takes the address that a service
+The client needs only the standard library and msgspec, so its import is fast. It takes the address that a service
 prints, and a token. It returns typed answers, and raises `ServiceProblem` for a refusal and `Unreachable` without an
 answer.
 """

@@ -39,8 +39,8 @@ class Interpreter:
     root: Path | None
 
     def see(self, path: Path) -> Path:
-        """Return where a path of this machine is in the world of the interpreter."""
-        return path if self.root is None else Path(f"/mnt{path.resolve()}")
+        """Return where an absolute path of this machine is in the world of the interpreter."""
+        return path if self.root is None else Path(f"/mnt{path}")
 
     def run(
         self, *argv: str | Path, seen: Sequence[Path], variables: dict[str, str] | None = None
@@ -48,7 +48,7 @@ class Interpreter:
         """Run a command beside the interpreter; `seen` are the folders that it reads and writes."""
         command = [str(word) for word in argv]
         if self.root is not None:
-            folders = [str(folder.resolve()) for folder in seen]
+            folders = [str(folder) for folder in seen]
             front = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ENTER, "sh"]
             command = [*front, str(self.root), *folders, "--", *command]
         passed = {

@@ -33,5 +33,5 @@ def build_wheel(folder: Path) -> Path:
 
 def export_requirements(file: Path, *chosen: str) -> Path:
     """Write the locked packages of the extras and groups that are chosen, with their hashes."""
-    run_uv("export", "--quiet", "--frozen", "--no-dev", *chosen, "--no-emit-project", "--output-file", file)
+    run_uv("export", "--quiet", "--frozen", *chosen, "--no-emit-project", "--output-file", file)
     return file
