@@ -5,6 +5,7 @@ PREDRAIN := .venv/bin/predrain
 PY := .venv/bin/python
 PORT ?= 8080
 ARGS ?=
+PYTHON ?=
 SEED ?=
 HOURS ?=
 MINUTES ?=
@@ -33,11 +34,10 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 .tools/.ready: .ci/tools.txt
-	@.ci/apt python3-venv ca-certificates libgomp1
-	@python3 -c 'import sys; sys.exit(not (3, 11, 2) <= sys.version_info[:3] < (3, 12))' || \
-	  { echo "predrain needs Python 3.11 (Debian 12's python3); this is $$(python3 --version)" >&2; exit 1; }
+	@.ci/apt $(if $(PYTHON),,python3-venv) ca-certificates libgomp1
+	@.ci/python $(PYTHON) >/dev/null
 	@echo "setting up .tools (uv, node)"
-	@.ci/timed set-up python3 -m venv --clear .tools
+	@.ci/timed set-up "$$(.ci/python $(PYTHON))" -m venv --clear .tools
 	@.ci/timed downloads .tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/tools.txt
 	@touch $@
 
@@ -74,6 +74,9 @@ demo: setup ## a simulated cluster with real drive histories, drained before you
 
 deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
 	@deploy/deb/build
+
+deb-parts: deb ## the size of both Debian packages, and the ten largest parts of each
+	@deploy/deb/parts dist/predrain*.deb
 
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
@@ -186,4 +189,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

@@ -117,15 +117,17 @@ class SpoolTables:
     ) -> Iterator[SpoolEntry]:
         """Yield the newest entry of each key, if its number is greater than `after`."""
         return self._entries(
-            "number IN (SELECT max(number) FROM entries WHERE topic = ?1 AND number > ?2 GROUP BY key)",
-            (topic.value, after, limit + len(without)),
+            "number IN (SELECT max(number) FROM entries WHERE topic = :topic AND number > :bound GROUP BY key)",
+            {"topic": topic.value, "bound": after, "limit": limit + len(without)},
             without,
         )
 
     def up_to(self, topic: Topic, last: int, without: Collection[int], limit: int) -> Iterator[SpoolEntry]:
         """Yield the entries up to number `last`, oldest first."""
         return self._entries(
-            "topic = ?1 AND number <= ?2", (topic.value, last, limit + len(without)), without
+            "topic = :topic AND number <= :bound",
+            {"topic": topic.value, "bound": last, "limit": limit + len(without)},
+            without,
         )
 
     def read_status(self) -> SpoolStatus:
@@ -142,10 +144,10 @@ class SpoolTables:
         )
 
     def _entries(
-        self, which: str, values: tuple[str, int, int], without: Collection[int]
+        self, which: str, values: dict[str, str | int], without: Collection[int]
     ) -> Iterator[SpoolEntry]:
         rows = self._connection.execute(
-            f"SELECT number, key, value FROM entries WHERE {which} ORDER BY number LIMIT ?3",  # noqa: S608
+            f"SELECT number, key, value FROM entries WHERE {which} ORDER BY number LIMIT :limit",  # noqa: S608
             values,
         )
         for number, key, value in rows:

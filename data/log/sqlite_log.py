@@ -86,9 +86,10 @@ class SqliteLog:
             self._advance(topic, group, 0)
         with self._lock, self._explained():
             rows = self._connection.execute(
-                "SELECT offset, key, value FROM records WHERE topic = ?1 AND offset >"
-                " (SELECT offset FROM committed WHERE topic = ?1 AND consumer = ?2) ORDER BY offset LIMIT ?3",
-                (topic.value, group, max(limit, 0)),
+                "SELECT offset, key, value FROM records WHERE topic = :topic AND offset >"
+                " (SELECT offset FROM committed WHERE topic = :topic AND consumer = :group)"
+                " ORDER BY offset LIMIT :limit",
+                {"topic": topic.value, "group": group, "limit": max(limit, 0)},
             ).fetchall()
         return tuple(Delivered(offset, key, value) for offset, key, value in rows)
 
@@ -117,9 +118,9 @@ class SqliteLog:
         """
         with self._writing() as connection:
             gone = connection.execute(
-                "DELETE FROM records WHERE topic = ?1 AND offset < ?2 AND offset <="
-                " (SELECT coalesce(min(offset), 0) FROM committed WHERE topic = ?1)",
-                (topic.value, before_offset),
+                "DELETE FROM records WHERE topic = :topic AND offset < :before AND offset <="
+                " (SELECT coalesce(min(offset), 0) FROM committed WHERE topic = :topic)",
+                {"topic": topic.value, "before": before_offset},
             ).rowcount
         with self._lock, self._explained():
             # `execute` would do one step only, which frees one page.
@@ -163,10 +164,10 @@ class SqliteLog:
     def _advance(self, topic: Topic, group: str, offset: int) -> None:
         with self._writing() as connection:
             connection.execute(
-                "INSERT INTO committed (topic, consumer, offset) VALUES (?1, ?2,"
-                " min(?3, (SELECT coalesce(max(offset), 0) FROM records WHERE topic = ?1)))"
+                "INSERT INTO committed (topic, consumer, offset) VALUES (:topic, :group,"
+                " min(:offset, (SELECT coalesce(max(offset), 0) FROM records WHERE topic = :topic)))"
                 " ON CONFLICT DO UPDATE SET offset = max(offset, excluded.offset)",
-                (topic.value, group, offset),
+                {"topic": topic.value, "group": group, "offset": offset},
             )
         self._known.add((topic, group))
 

@@ -44,7 +44,7 @@ class DaskCluster:
         try:
             import distributed
         except ImportError:
-            raise NoDaskCluster("Dask is not installed; install predrain[scale].") from None
+            raise NoDaskCluster("Dask is not installed: pip install 'predrain[scale]'.") from None
         self.rows_per_part = rows_per_part
         self._local: LocalCluster | None = None
         kind, _, count = address.partition(":")

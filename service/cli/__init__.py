@@ -256,7 +256,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"predrain: {refusal}", file=sys.stderr)
         return 1
     except ImportError as error:
-        said = explain_missing_package(error)
+        said = explain_missing_package(error, arguments)
         if debug:
             raise
         print(f"predrain: {said or _describe_unexpected_error(error)}", file=sys.stderr)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from predrain.service.backup.manifest import PUBLIC_KEY
 from predrain.service.cli.shared_options import THIS_MACHINE, StateAddress, format_binary_size
-from predrain.service.config.settings import SYSTEM_FILE, Settings
 from predrain.service.config.state_directory import StateDir
 from predrain.service.terminal.person import name_account
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import Settings
 
 
 def backup_state_command(
@@ -37,6 +39,7 @@ def backup_state_command(
     from predrain.service.backup.backup import take_backup
     from predrain.service.backup.newest_backup import remember_backup
     from predrain.service.backup.secret_blanking import blank_secrets
+    from predrain.service.config.settings import SYSTEM_FILE
 
     settings = where.settings()
     elsewhere = _list_external_storage(settings)

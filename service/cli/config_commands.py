@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from predrain.service.cli.shared_options import AsJson, make_console, print_json
-from predrain.service.config.settings import Settings, list_setting_keys, load_settings
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import Settings
 
 SettingsFile = Annotated[
     Path | None, Parameter(help="Settings file; /etc/predrain/predrain.toml when not given, if it is there.")
@@ -20,6 +22,7 @@ def check_settings_command(*, config: SettingsFile = None) -> int:
 
     Example: predrain config check --config predrain.toml
     """
+    from predrain.service.config.settings import load_settings
     from predrain.service.http.server import nothing_in_the_clear
 
     service = load_settings(config).service
@@ -33,6 +36,8 @@ def show_settings_command(*, config: SettingsFile = None, as_json: AsJson = Fals
 
     Example: predrain config show
     """
+    from predrain.service.config.settings import list_setting_keys, load_settings
+
     settings = load_settings(config)
     rows = [
         {"key": f"{written}.{key}", "value": value, "default": default, "means": told}

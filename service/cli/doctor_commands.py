@@ -8,7 +8,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from predrain.service.cli.shared_options import AsJson, print_json
-from predrain.service.config.settings import load_settings
 
 MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "wrong": "[red]wrong[/]"}
 
@@ -30,6 +29,7 @@ def run_doctor_command(
     Example: predrain doctor
     """
     from predrain.data.clock import SystemClock
+    from predrain.service.config.settings import load_settings
     from predrain.service.doctor.examination import run_doctor_checks
 
     settings = load_settings(config)

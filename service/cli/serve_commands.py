@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.config.settings import load_settings
 from predrain.service.runtime import logging_setup, python_runtime
 
 
@@ -36,6 +35,7 @@ def run_server_command(
         Tokens may cross the network in the clear.
     """
     from predrain.service.cli.up_commands import with_options
+    from predrain.service.config.settings import load_settings
     from predrain.service.processes.up import run_web_service as run
 
     settings = with_options(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from predrain.service.cli.missing_extras import name_installation
 from predrain.service.terminal.remote_service import (
     STANDARD_INPUT,
     RemoteNaming,
@@ -105,6 +106,18 @@ class ServiceAddress(StateAddress):
             help="The token may cross the network in the clear, to an http:// address.",
         ),
     ] = False
+
+    def settings(self) -> Settings:
+        """Settings under the options. Raises BadSettings, and RemoteUnusable where no service can run."""
+        try:
+            return super().settings()
+        except ModuleNotFoundError as missing:
+            if self.names_this_machine():
+                raise
+            raise RemoteUnusable(
+                "no service is named: give --url, or set PREDRAIN_URL; on the service's own machine: "
+                + name_installation("service")
+            ) from missing
 
     def client(self) -> CliClient:
         """Return the service that is meant. Raises NotRunning, RemoteUnusable, TokenFileOpen."""

@@ -57,7 +57,7 @@ def write_terminal_files(share: Path, day: date) -> None:
     known = {page.words[0] for page in pages}
     if missing := [name for names in COMMANDS.values() for name in names if name not in known]:
         raise CommandsMissing(
-            f"the packages of {', '.join(missing)} are not installed; install predrain[service]"
+            f"the packages of {', '.join(missing)} are not installed: pip install 'predrain[service]'"
         )
     version = metadata.version("predrain")
     folder = share / "man" / "man1"

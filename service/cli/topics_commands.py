@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from predrain.data.refusal import Refusal
 from predrain.service.cli.shared_options import THIS_MACHINE, AsJson, StateAddress, print_json
-from predrain.service.config.kafka_table import KafkaTable
 
 if TYPE_CHECKING:
     from predrain.data.log.kafka import TopicStatus
+    from predrain.service.config.kafka_table import KafkaTable
 
 IN_PART = 3
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from predrain.service.cli.shared_options import AcceptStore
-from predrain.service.config.settings import Settings, load_settings
 from predrain.service.runtime import logging_setup, python_runtime
+
+if TYPE_CHECKING:
+    from predrain.service.config.settings import Settings
 
 
 def run_service_command(
@@ -39,6 +41,7 @@ def run_service_command(
     insecure_without_tls
         Tokens may cross the network in the clear.
     """
+    from predrain.service.config.settings import load_settings
     from predrain.service.processes.up import run_whole_service as run
 
     settings = with_options(

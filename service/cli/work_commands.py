@@ -9,7 +9,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from predrain.service.cli.shared_options import AcceptStore, MetricsPort
-from predrain.service.config.settings import load_settings
 from predrain.service.runtime import logging_setup, python_runtime
 
 
@@ -38,6 +37,7 @@ def run_worker_command(
         Metrics may cross the network in the clear.
     """
     from predrain.service.cli.up_commands import with_options
+    from predrain.service.config.settings import load_settings
     from predrain.service.processes.up import run_worker as run
     from predrain.service.processes.worker_process import until_told
 

@@ -17,7 +17,7 @@ Shape = TypeVar("Shape")
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 AnyDrain: TypeAlias = contract.DrainBody | contract.RequestedDrainBody | contract.WholeDrainBody
-"""A drain in an answer: of a list, of a request, or of `Predrain.drain`."""
+"""A drain in an answer: of a list, of a request, or of `Client.drain`."""
 
 
 class _ListPage(Protocol[Row_co]):
@@ -30,7 +30,7 @@ class _ListPage(Protocol[Row_co]):
     def next(self) -> str | None: ...
 
 
-class Predrain:
+class Client:
     """One running service. Thread-safe.
 
     Every method raises ServiceProblem with the service's own sentence, and Unreachable. A request without an answer, or

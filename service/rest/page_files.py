@@ -17,7 +17,7 @@ from starlette.types import Scope as AsgiScope
 DIST = Path(__file__).parents[1] / "page" / "dist"
 ADDRESSES = (
     "/", "/fleet", "/devices/{id:path}", "/osds/{id}", "/drains", "/drains/{id}", "/events", "/alerts",
-    "/alerts/silences", "/forecast", "/clusters",
+    "/alerts/silences", "/forecast", "/clusters", "/report",
 )  # fmt: skip
 
 

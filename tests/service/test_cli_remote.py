@@ -24,6 +24,7 @@ from predrain.service.terminal.remote_service import (
     find_remote_service,
 )
 from tests.service.conftest import Place, Serve, Site, shut, with_service
+from tests.service.without_extras import run_without_extras
 
 TOKEN = "remote-token-0123456789abcdefghijklmnop"
 HTTPS = "https://predrain.example:9470"
@@ -300,19 +301,12 @@ def test_the_token_reaches_the_service_and_stands_in_no_command_line(tmp_path: P
 @pytest.mark.slow
 def test_a_terminal_needs_no_package_of_any_extra_to_ask_a_service(site: Site) -> None:
     program = (
-        "import sys\n"
-        "from predrain.service.cli.missing_extras import EXTRA_OF\n"
-        "class NotInstalled:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] in EXTRA_OF:\n"
-        "            raise ModuleNotFoundError(name, name=name)\n"
-        "sys.meta_path.insert(0, NotInstalled())\n"
         "from predrain.service.cli import main\n"
         f"there = ['--url', {str(site.client.base_url)!r}]\n"
         "for words in (['disks'], ['osds'], ['events'], ['causes'], ['silence', 'list'], ['drain', 'list']):\n"
         "    assert main([*words, *there]) == 0, words\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    ran = run_without_extras(program)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from predrain import Client, ServiceProblem, Unreachable
 from predrain.data.drain import DrainState
-from predrain.service.client import Predrain, ServiceProblem, Unreachable
 from predrain.service.client.http_exchange import Wire
 from tests.service.conftest import Site, envelope, smart_reading, week_of
 from tests.service.test_drains import World, site, world  # noqa: F401  (a house over a cluster)
@@ -23,12 +23,12 @@ from tests.service.test_worker import work
 
 
 @pytest.fixture
-def client(site: Site) -> Predrain:  # noqa: F811
+def client(site: Site) -> Client:  # noqa: F811
     """May do everything."""
-    return Predrain(str(site.client.base_url), site.token)
+    return Client(str(site.client.base_url), site.token)
 
 
-def test_what_was_sent_is_read_back_typed(site: Site, client: Predrain) -> None:  # noqa: F811
+def test_what_was_sent_is_read_back_typed(site: Site, client: Client) -> None:  # noqa: F811
     now = site.application.clock.now()
     sent = [envelope(site.application, one) for one in week_of("A", now, pending=400)]
     taken = client.send_readings([*sent, {"schema": "reading", "version": 99}])
@@ -46,7 +46,7 @@ def test_what_was_sent_is_read_back_typed(site: Site, client: Predrain) -> None:
 
 
 def test_a_drain_is_proposed_approved_paused_resumed_and_cancelled(
-    client: Predrain,
+    client: Client,
     world: World,  # noqa: F811
 ) -> None:
     drain = client.propose("osd.0", "noisy")
@@ -62,7 +62,7 @@ def test_a_drain_is_proposed_approved_paused_resumed_and_cancelled(
 
 
 def test_a_program_rejects_a_proposed_drain_and_no_approved_one(
-    client: Predrain,
+    client: Client,
     world: World,  # noqa: F811
 ) -> None:
     assert client.reject(client.propose("osd.0")).state == "cancelled"
@@ -74,7 +74,7 @@ def test_a_program_rejects_a_proposed_drain_and_no_approved_one(
     assert client.drain(approved.id).state == "approved"
 
 
-def test_an_approval_of_another_plan_is_a_problem_that_shows_the_drain_as_it_is(client: Predrain) -> None:
+def test_an_approval_of_another_plan_is_a_problem_that_shows_the_drain_as_it_is(client: Client) -> None:
     drain = client.propose("osd.0")
     with pytest.raises(ServiceProblem) as refused:
         client.approve(msgspec.structs.replace(drain, etag='"another"'))
@@ -82,19 +82,19 @@ def test_an_approval_of_another_plan_is_a_problem_that_shows_the_drain_as_it_is(
     assert refused.value.body["drain"]["id"] == drain.id
 
 
-def test_a_halt_stands_until_it_is_lifted(client: Predrain) -> None:
+def test_a_halt_stands_until_it_is_lifted(client: Client) -> None:
     assert client.halt("storm").by == "token-file"
     assert client.read_halt().halted == "storm"
     assert client.lift_halt().halted is None
 
 
-def test_a_refusal_is_the_services_own_sentence(client: Predrain) -> None:
+def test_a_refusal_is_the_services_own_sentence(client: Client) -> None:
     with pytest.raises(ServiceProblem, match="No device NOBODY was ever read here") as refused:
         client.device("NOBODY")
     assert refused.value.status == 404
 
 
-def test_devices_are_iterated_over_all_pages_while_more_come(site: Site, client: Predrain) -> None:  # noqa: F811
+def test_devices_are_iterated_over_all_pages_while_more_come(site: Site, client: Client) -> None:  # noqa: F811
     site.application.ingest([smart_reading(f"{n:04d}", site.application.clock.now()) for n in range(1001)])
     work(site.application)
     devices = client.devices()
@@ -106,13 +106,13 @@ def test_devices_are_iterated_over_all_pages_while_more_come(site: Site, client:
     assert {f"ST4000DM000_{n:04d}" for n in range(1001)} | {"ST4000DM000_ZZ"} <= set(names)
 
 
-def test_a_state_and_a_field_of_a_later_release_are_read(site: Site, client: Predrain, flaky: Any) -> None:  # noqa: F811
+def test_a_state_and_a_field_of_a_later_release_are_read(site: Site, client: Client, flaky: Any) -> None:  # noqa: F811
     site.application.ingest(week_of("A", site.application.clock.now(), pending=400))
     work(site.application)
     told = site.client.get("/api/v1/devices/ST4000DM000_A").json()
     later = told | {"state": "recycled", "shelf": "B7"}
     server, _, _ = flaky((200, {}, json.dumps(later).encode()))
-    read = Predrain(server.url).device("ST4000DM000_A")
+    read = Client(server.url).device("ST4000DM000_A")
     assert read.state == "recycled"
     assert msgspec.structs.replace(read, state=told["state"]) == client.device("ST4000DM000_A")
 
@@ -215,11 +215,11 @@ def test_a_token_is_not_carried_to_another_address(flaky: Any) -> None:
 def test_something_else_at_that_address_is_not_taken_for_predrain(flaky: Any, content: bytes) -> None:
     server, _, _ = flaky((200, {}, content))
     with pytest.raises(Unreachable, match="no predrain that this client knows"):
-        Predrain(server.url).status()
+        Client(server.url).status()
 
 
 def test_the_client_needs_nothing_but_msgspec() -> None:
-    told = "import sys, predrain.service.client; print(*sys.modules)"
+    told = "import sys; from predrain import Client; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
     foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
@@ -229,6 +229,14 @@ def test_the_client_needs_nothing_but_msgspec() -> None:
     assert ours == {"service"}
 
 
+def test_an_import_of_predrain_reads_the_client_only_when_it_is_named() -> None:
+    told = "import sys, predrain; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert [name for name in run.stdout.split() if name.startswith(("predrain.", "msgspec", "http"))] == []
+    with pytest.raises(ImportError, match="Predrain"):
+        exec("from predrain import Predrain")
+
+
 def test_the_example_in_the_reference_runs(site: Site) -> None:  # noqa: F811
     text = (Path(__file__).parents[2] / "docs" / "reference" / "rest.md").read_text()
     example = text.split("```python\n", 1)[1].split("```", 1)[0]
@@ -236,5 +244,5 @@ def test_the_example_in_the_reference_runs(site: Site) -> None:  # noqa: F811
     work(site.application)
     known = {"URL": str(site.client.base_url), "TOKEN": site.token}
     exec(compile(example, "rest.md", "exec"), known)
-    (drain,) = Predrain(known["URL"], known["TOKEN"]).drains()
+    (drain,) = Client(known["URL"], known["TOKEN"]).drains()
     assert drain.osds == [0]

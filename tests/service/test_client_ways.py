@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from predrain.service.client import Predrain, ServiceProblem
+from predrain import Client, ServiceProblem
 from predrain.service.client.contract import WholeDrainBody
 from tests.service.conftest import Site
 from tests.service.test_drain_ways import (  # noqa: F401  (applications over a cluster)
@@ -20,35 +20,35 @@ from tests.service.test_drain_ways import (  # noqa: F401  (applications over a 
 pytestmark = pytest.mark.slow
 
 
-def client_of(site: Site, token: str | None = None) -> Predrain:  # noqa: F811
-    return Predrain(str(site.client.base_url), token or site.token)
+def client_of(site: Site, token: str | None = None) -> Client:  # noqa: F811
+    return Client(str(site.client.base_url), token or site.token)
 
 
 @pytest.fixture
-def client(site: Site) -> Predrain:  # noqa: F811
+def client(site: Site) -> Client:  # noqa: F811
     """May do everything."""
     return client_of(site)
 
 
 @pytest.fixture
-def stuck(world: World, site: Site, client: Predrain) -> WholeDrainBody:  # noqa: F811
+def stuck(world: World, site: Site, client: Client) -> WholeDrainBody:  # noqa: F811
     """A cancel whose data has no room to go back."""
     return client.drain(stuck_cancel(world, site)["id"])
 
 
-def test_a_stuck_cancel_shows_a_program_its_ways_out(client: Predrain, stuck: WholeDrainBody) -> None:
+def test_a_stuck_cancel_shows_a_program_its_ways_out(client: Client, stuck: WholeDrainBody) -> None:
     ways = ["make_room", "stay_drained", "give_up_cancel"]
     assert [one.way for one in stuck.ways_out] == ways
     assert [one.way for one in next(client.drains()).ways_out] == ways
     assert "on osd.0" in stuck.ways_out[0].sentence
 
 
-def test_a_program_takes_a_cancel_back(client: Predrain, stuck: WholeDrainBody) -> None:
+def test_a_program_takes_a_cancel_back(client: Client, stuck: WholeDrainBody) -> None:
     assert client.stay_drained(stuck).state == "preparing"
     assert client.drain(stuck.id).ways_out == []
 
 
-def test_a_program_gives_a_cancel_up(client: Predrain, stuck: WholeDrainBody, world: World) -> None:  # noqa: F811
+def test_a_program_gives_a_cancel_up(client: Client, stuck: WholeDrainBody, world: World) -> None:  # noqa: F811
     assert client.give_up_cancel(stuck).state == "cancelling"
     world.tick(5)
     ended = client.drain(stuck.id)
@@ -64,7 +64,7 @@ def test_a_program_that_may_only_act_does_not_give_a_cancel_up(stuck: WholeDrain
 
 
 def test_a_way_out_that_is_not_open_is_a_problem_with_the_services_sentence(
-    client: Predrain, stuck: WholeDrainBody
+    client: Client, stuck: WholeDrainBody
 ) -> None:
     with pytest.raises(ServiceProblem, match="cannot take 'choose other targets'") as refused:
         client.choose_other_targets(stuck)

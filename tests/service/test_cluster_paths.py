@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from predrain import Client, ServiceProblem
 from predrain.actions.simulator.cluster_spec import SIMULATED_CLUSTER
 from predrain.data.store.store_port import AUDIT
 from predrain.service.access.credentials import CredentialBook, CredentialKind
 from predrain.service.access.tokens import Scope
-from predrain.service.client import Predrain, ServiceProblem
 from predrain.service.rest.request_head import BURST_SECONDS
 from tests.service.conftest import Place, Serve, Site
 from tests.service.person_requests import propose_drain
@@ -121,9 +121,9 @@ def test_a_request_below_the_fsid_counts_once_for_the_rate_of_its_sender(place: 
 
 def test_a_client_of_one_cluster_gets_no_drains_of_another(world: World, site: Site) -> None:
     address = str(site.client.base_url)
-    here = Predrain(address, site.token, cluster=SIMULATED_CLUSTER)
+    here = Client(address, site.token, cluster=SIMULATED_CLUSTER)
     drain = here.approve(here.propose("osd.0"))
     assert here.cancel(drain).cluster == SIMULATED_CLUSTER
     assert [one.id for one in here.drains()] == [here.drain(drain.id).id]
     with pytest.raises(ServiceProblem, match=f"this service is about cluster {SIMULATED_CLUSTER}"):
-        list(Predrain(address, site.token, cluster=ELSEWHERE.rpartition("/")[2]).drains())
+        list(Client(address, site.token, cluster=ELSEWHERE.rpartition("/")[2]).drains())

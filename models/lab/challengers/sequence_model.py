@@ -100,7 +100,7 @@ def require_jax() -> None:
         importlib.import_module("optax")
     except ImportError:
         raise NoNeuralNetworks(
-            "The sequence model needs JAX; install predrain[neural] or leave it out."
+            "The sequence model needs JAX; pip install 'predrain[neural]', or leave it out."
         ) from None
 
 

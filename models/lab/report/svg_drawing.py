@@ -33,7 +33,7 @@ def require_report_packages() -> None:
     """Check that pictures can be drawn and templates be filled. Raises NoPlotting."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         raise NoPlotting(
-            "The report needs Matplotlib and Jinja2; install predrain[report], or leave out --out."
+            "The report needs Matplotlib and Jinja2: pip install 'predrain[report]', or leave out --out."
         )
 
 

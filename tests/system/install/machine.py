@@ -39,8 +39,11 @@ def missing() -> str | None:
     return None
 
 
-def tree(name: str = SUITE, packages: tuple[str, ...] = PACKAGES) -> Path:
-    """Debian's least and `packages`, in a cache; made when it is not there (one process makes it, others wait)."""
+def tree(name: str = SUITE, packages: tuple[str, ...] = PACKAGES, suite: str = SUITE) -> Path:
+    """The least Debian of a suite with `packages`, in a cache; made if it is not there.
+
+    One process makes it, and others wait.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "predrain/install-roots").expanduser()
     cache.mkdir(parents=True, exist_ok=True)
     root = cache / name
@@ -52,8 +55,8 @@ def tree(name: str = SUITE, packages: tuple[str, ...] = PACKAGES) -> Path:
             command = [
                 "debootstrap",
                 "--variant=minbase",
-                f"--include={','.join(PACKAGES)}",
-                SUITE,
+                f"--include={','.join(packages)}",
+                suite,
                 str(root),
             ]
             passed = {key: value for key, value in os.environ.items() if key.lower().endswith("_proxy")}

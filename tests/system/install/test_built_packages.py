@@ -30,7 +30,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Packages:
 def unpack(package: Path, into: Path) -> Path:
     """The site-packages of an unpacked package."""
     subprocess.run(["dpkg-deb", "-x", package, into], check=True)
-    (site,) = into.glob("usr/lib/*/lib/python3.11/site-packages")
+    (site,) = into.glob("usr/lib/*/lib/python3.*/site-packages")
     return site
 
 
@@ -66,6 +66,21 @@ def test_the_service_package_has_man_pages_and_completions_of_its_commands(
     } <= names
     for completion in ("bash-completion/completions/predrain", "zsh/vendor-completions/_predrain"):
         assert "way-out" in (share / completion).read_text()
+
+
+def test_no_package_puts_a_file_where_another_python_finds_it(built: Packages) -> None:
+    """ceph-mgr loads a module that is called predrain, too."""
+    for package, folder in (
+        (built.service, "./usr/lib/predrain/"),
+        (built.collector, "./usr/lib/predrain-collector/"),
+    ):
+        listed = subprocess.run(
+            ["dpkg-deb", "-c", package], capture_output=True, text=True, check=True
+        ).stdout
+        paths = [line.split()[5] for line in listed.splitlines()]
+        assert any("/site-packages/predrain/__init__.py" in path for path in paths)
+        code = [path for path in paths if path.endswith((".py", ".pyc", ".pth", ".so"))]
+        assert [path for path in code if not path.startswith(folder)] == []
 
 
 def test_the_collector_package_runs_and_names_the_other_package_for_the_service(

@@ -15,8 +15,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import negative_data_rejection, positive_data_acceptance
 
+from predrain import Client, Unreachable
 from predrain.data.wire import encode_envelope
-from predrain.service.client import Predrain, Unreachable
 from tests.deadlines import idle_seconds
 from tests.service.conftest import smart_reading
 from tests.system.conftest import PREDRAIN
@@ -77,7 +77,7 @@ def _try(requests: Any, headers: dict[str, str]) -> None:
 
 
 def test_a_program_sends_a_reading_and_finds_the_disk_with_its_outlook(running: tuple[str, str]) -> None:
-    client = Predrain(*running)
+    client = Client(*running)
     client.lift_halt()
     reading = smart_reading("CLIENT", datetime.now(UTC), pending=400)
     sealed: dict[str, Any] = json.loads(
@@ -99,4 +99,4 @@ def test_a_program_sends_a_reading_and_finds_the_disk_with_its_outlook(running: 
 
 def test_a_client_of_nobody_says_that_nobody_answers(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="no service answers at"):
-        Predrain("http://127.0.0.1:9", seconds=5).status()
+        Client("http://127.0.0.1:9", seconds=5).status()
