@@ -17,12 +17,14 @@ from predrain.service.access.sessions import Sessions
 from predrain.service.access.tokens import Tokens
 from predrain.service.app.application import Application
 from predrain.service.rest import (
+    attribute_routes,
     audit_routes,
     cause_routes,
     change_stream_routes,
     cluster_paths,
     device_routes,
     drain_routes,
+    drive_model_routes,
     enrolment_routes,
     event_routes,
     forecast_routes,
@@ -61,6 +63,8 @@ _NOUNS = (
     osd_routes,
     slot_routes,
     residence_routes,
+    attribute_routes,
+    drive_model_routes,
     device_routes,
     outlook_routes,
     forecast_routes,
