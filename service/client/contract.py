@@ -889,7 +889,7 @@ class AttributesBody(Struct, frozen=True, kw_only=True):
     """
     The values of the drive's newest readable report, and how each value went over the last `days`.
 
-    `taken_at`: of that report; null, and `items` empty, if there is none.
+    `taken_at`: of that report; null, and `values` empty, if there is none.
     """
 
     device: str
@@ -897,7 +897,7 @@ class AttributesBody(Struct, frozen=True, kw_only=True):
     days: int
     model: str | None
     temperature: TemperatureBody | None
-    items: list[AttributeBody]
+    values: list[AttributeBody]
 
 
 class BoundBody(Struct, frozen=True, kw_only=True):

@@ -90,7 +90,7 @@ class TemperatureBody(ResponseBody):
 class AttributesBody(ResponseBody):
     """The values of the drive's newest readable report, and how each value went over the last `days`.
 
-    `taken_at`: of that report; null, and `items` empty, if there is none.
+    `taken_at`: of that report; null, and `values` empty, if there is none.
     """
 
     device: str
@@ -98,7 +98,7 @@ class AttributesBody(ResponseBody):
     days: int
     model: str | None
     temperature: TemperatureBody | None
-    items: list[AttributeBody]
+    values: list[AttributeBody]
 
 
 @router.get(
@@ -127,7 +127,7 @@ def _build_attributes_body(
 ) -> AttributesBody:
     seen = smart_of(newest)
     if newest is None or seen is None:
-        return AttributesBody(device=name, taken_at=None, days=days, model=None, temperature=None, items=[])
+        return AttributesBody(device=name, taken_at=None, days=days, model=None, temperature=None, values=[])
     drives = _list_living_readings(sight)
     rarities = compare_values(name, seen, drives)
     return AttributesBody(
@@ -136,7 +136,7 @@ def _build_attributes_body(
         days=days,
         model=seen.identity.model,
         temperature=_build_temperature_body(name, seen, drives),
-        items=[
+        values=[
             _build_attribute_body(seen, key, meaning, rarities, past)
             for key, meaning in list_value_meanings(seen).items()
         ],

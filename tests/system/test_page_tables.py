@@ -78,9 +78,9 @@ def test_a_disk_shows_each_value_beside_its_threshold_and_how_rare_it_is(desk: O
     device = next(osd["device"] for osd in desk.api("osds")["items"] if osd["device"])
     told = desk.api(f"devices/{device}/attributes")
     page = settled(desk.go(f"/devices/{device}"))
-    expect(page.locator(".attributes tbody tr")).to_have_count(len(told["items"]))
+    expect(page.locator(".attributes tbody tr")).to_have_count(len(told["values"]))
     expect(page.locator(".attributes thead")).to_contain_text("How rare")
-    compared = next(one["rarity"]["compared"] for one in told["items"] if one["rarity"])
+    compared = next(one["rarity"]["compared"] for one in told["values"] if one["rarity"])
     expect(page.locator(".attributes .rarity").first).to_contain_text("other")
     assert compared > 0
     assert unreadable_text(page) == []

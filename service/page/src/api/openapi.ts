@@ -1461,7 +1461,7 @@ export interface components {
         /**
          * @description The values of the drive's newest readable report, and how each value went over the last `days`.
          *
-         *     `taken_at`: of that report; null, and `items` empty, if there is none.
+         *     `taken_at`: of that report; null, and `values` empty, if there is none.
          */
         AttributesBody: {
             device: string;
@@ -1469,7 +1469,7 @@ export interface components {
             days: number;
             model: string | null;
             temperature: components["schemas"]["TemperatureBody"] | null;
-            items: components["schemas"]["AttributeBody"][];
+            values: components["schemas"]["AttributeBody"][];
         };
         /** @description A lower bound of the plan's duration; the longest bound is the plan's bottleneck. */
         BoundBody: {

@@ -68,7 +68,7 @@ function Rare({ one }: { one: Attribute }) {
 
 export function AttributeTable({ found }: { found: Resource<Attributes> }) {
   const { data, refused } = found;
-  const rows = useMemo(() => (data ? [...data.items].sort(byAttention) : []), [data]);
+  const rows = useMemo(() => (data ? [...data.values].sort(byAttention) : []), [data]);
   return (
     <section class="card attributes" aria-labelledby="attributes-head">
       <div class="card-head">
