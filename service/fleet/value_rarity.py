@@ -1,4 +1,4 @@
-"""How rare the values of a drive are among the drives in service (decision 0069).
+"""Compare the values of a drive with those of the drives in service (decision 0069).
 
 Each value is compared with that of the living drives of the same model. Where too few of them report it, all drives
 that report it are compared. A drive is not compared with itself.
