@@ -56,7 +56,7 @@ class DriveModelNumbers:
 
 
 class FirstRecords:
-    """When each disk was recorded first. Thread-safe; the store is read once."""
+    """The times of the first record of each disk. Thread-safe; the store is read once."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, threading.Lock()

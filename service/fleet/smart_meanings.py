@@ -1,4 +1,4 @@
-"""What the numbers of a drive mean, in plain words: attributes of ATA drives, and counters of all drives.
+"""The meanings of the numbers of a drive, in plain words: attributes of ATA drives, and counters of all drives.
 
 The ATA standard gives attributes neither names nor meanings. smartctl names them by smartmontools' database of drives,
 and one id may mean two things on drives of two makers, so that a meaning here belongs to an id and a name.
@@ -203,7 +203,7 @@ ATTRIBUTE_MEANINGS: Final[Mapping[int, tuple[SmartMeaning, ...]]] = {
     197: (
         _fault(
             "Pending sectors",
-            "Sectors that could not be read and wait to be written again or replaced. What they hold is lost here, and "
+            "Sectors that could not be read and wait to be written again or replaced. Their data is lost here, and "
             "only other copies have it.",
             "current_pending", "total_pending",
         ),
@@ -241,9 +241,9 @@ ATTRIBUTE_MEANINGS: Final[Mapping[int, tuple[SmartMeaning, ...]]] = {
     233: (_work("Rated life left", "How much of its rated wear the flash has left.", "media_wearout", side=_NORM),),
     235: (_work("Recoveries after power loss", "How often the drive had to recover after power was lost.", "por_"),),
     240: (_work("Head flying hours", "Hours that the heads were over the platters.", "head_flying", unit="hours"),),
-    241: (_work("Written", "What the host has written, in units of the maker.", "total_lbas", "total_host",
+    241: (_work("Written", "Data that the host has written, in units of the maker.", "total_lbas", "total_host",
                 "host_writes", "lifetime_writes"),),
-    242: (_work("Read", "What the host has read, in units of the maker.", "total_lbas", "total_host", "host_reads",
+    242: (_work("Read", "Data that the host has read, in units of the maker.", "total_lbas", "total_host", "host_reads",
                 "lifetime_reads"),),
 }  # fmt: skip
 
@@ -281,8 +281,8 @@ VALUE_MEANINGS: Final[Mapping[str, SmartMeaning]] = {
                                      "hot, unreliable, read-only, or its backup power failed.", _HIGH, True, _NVME),
     "unsafe_shutdowns": SmartMeaning("Unsafe shutdowns", "How often power was lost without a warning.", _HIGH, False,
                                      _NVME),
-    "bytes_written": SmartMeaning("Written", "What the host has written.", _HIGH, False, _NVME, unit="bytes"),
-    "bytes_read": SmartMeaning("Read", "What the host has read.", _HIGH, False, _NVME, unit="bytes"),
+    "bytes_written": SmartMeaning("Written", "Data that the host has written.", _HIGH, False, _NVME, unit="bytes"),
+    "bytes_read": SmartMeaning("Read", "Data that the host has read.", _HIGH, False, _NVME, unit="bytes"),
     "logged_errors": SmartMeaning("Logged errors", "Commands that ended in an error, over the drive's life. On NVMe "
                                   "invalid commands count, too.", _HIGH, True, _TOOLS),
     "failed_self_tests": SmartMeaning("Failed self-tests", "Self-tests that found the drive broken since the last "
