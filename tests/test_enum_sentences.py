@@ -28,6 +28,7 @@ from predrain.models.forecast.rules.fleet_levels import DriveKind
 from predrain.service.disk_requests.request_guards import RequestRefusalKind
 from predrain.service.events.event_kinds import HistoryKind
 from predrain.service.fleet.monthly_report import ReportKind
+from predrain.service.fleet.smart_meanings import MeaningSource
 from tests.measure.prose_reading import find_sentence_tables
 from tests.measure.source import ROOT, list_product_files
 
@@ -37,6 +38,7 @@ TABLES: Mapping[str, tuple[type[Enum], set[Enum]]] = {
     "service/fleet/life_sentences.py:RETIRED_TEXTS": (RetiredWhy, set()),
     "service/fleet/life_sentences.py:EVIDENCE_TEXTS": (LifeEvidence, set()),
     "service/fleet/monthly_report.py:ENTRY_TEXTS": (ReportKind, set()),
+    "service/fleet/smart_meanings.py:SOURCE_TEXTS": (MeaningSource, set()),
     "data/messages.py:BOUND_TEXTS": (BoundKind, set()),
     "data/messages.py:REFUSAL_TEXTS": (PlanRefusalKind, set()),
     "actions/core/messages.py:INTENT_TEXTS": (Intent, set()),

@@ -107,6 +107,10 @@ def _fullness(row: Row) -> Cell:
     return None if not size or used is None else used / size * 100
 
 
+def _join_reasons(row: Row) -> Cell:
+    return " ".join(row["reasons"]) or None
+
+
 DISK_COLUMNS: Final = (
     Column("disk", "disk", lambda row: row["serial"] or row["device"]),
     Column("severity", "outlook", _name_outlook),
@@ -134,6 +138,7 @@ DISK_COLUMNS: Final = (
     Column("protocol", "", lambda row: row["protocol"]),
     Column("read_at", "", lambda row: row["taken_at"], unit="UTC"),
     Column("id", "", lambda row: row["device"]),
+    Column("why", "", _join_reasons),
 )
 """A drive counts its power-on hours, and they are its age."""
 
@@ -182,5 +187,5 @@ OSD_COLUMNS: Final = (
     Column("life_p10", "", lambda row: row["life_p10_days"], unit="days", number=True),
     Column("life_p90", "", lambda row: row["life_p90_days"], unit="days", number=True),
     Column("id", "", lambda row: row["device"]),
-    Column("why", "", lambda row: " ".join(row["reasons"]) or None),
+    Column("why", "", _join_reasons),
 )

@@ -24,6 +24,9 @@ class ActiveServiceBody(Struct, frozen=True, kw_only=True):
     since: datetime
 
 
+Point: TypeAlias = tuple[int, int | None]
+
+
 class BundleBody(Struct, frozen=True, kw_only=True):
     """A bundle that scores. `fingerprint` distinguishes two bundles of one name."""
 
@@ -150,6 +153,35 @@ class DeviceHostRequest(Struct, frozen=True, kw_only=True):
     """The host that has the disk."""
 
     host: Annotated[str, Meta(max_length=256, min_length=1)]
+
+
+class DriveModelBody(Struct, frozen=True, kw_only=True):
+    """
+    The drives of one model. `model`: null for disks that report none. `disks`: those that neither failed nor are
+    retired; `failed`: those that failed here. `age_days_p50`: the median of their power-on times.
+
+    `failures_per_year`: failures for each of the `drive_years` that such drives were watched here, with the ends of its
+    95 % interval.
+    """
+
+    model: str | None
+    disks: int
+    failed: int
+    warning: int
+    bad: int
+    capacity_bytes: int | None
+    age_days_p50: float | None
+    drive_years: float
+    failures_per_year: float | None
+    failures_per_year_low: float | None
+    failures_per_year_high: float | None
+
+
+class DriveModelPage(Struct, frozen=True, kw_only=True):
+    """A page of models in order of their names; disks that report no model come last."""
+
+    items: list[DriveModelBody]
+    next: str | None
 
 
 class EnrolmentBody(Struct, frozen=True, kw_only=True):
@@ -475,6 +507,19 @@ class ProgressBody(Struct, frozen=True, kw_only=True):
     ]
 
 
+class RarityBody(Struct, frozen=True, kw_only=True):
+    """
+    The position of a value among `compared` other drives in service: of the same model, or of all that report it.
+
+    `better`: drives with a better value; `equal`: with the same; the others are worse.
+    """
+
+    compared: int
+    better: int
+    equal: int
+    same_model: bool
+
+
 class ReadingsBody(Struct, frozen=True, kw_only=True):
     """Disks that were read within two intervals, and all present disks."""
 
@@ -534,7 +579,7 @@ class SelfTestRequest(Struct, frozen=True, kw_only=True):
     kind: str
 
 
-Point: TypeAlias = tuple[int, float | None]
+Point1: TypeAlias = tuple[int, float | None]
 
 
 class SeriesBody(Struct, frozen=True, kw_only=True):
@@ -542,7 +587,7 @@ class SeriesBody(Struct, frozen=True, kw_only=True):
 
     name: str
     unit: str | None
-    points: list[Point]
+    points: list[Point1]
 
 
 class ServiceStateBody(Struct, frozen=True, kw_only=True):
@@ -751,6 +796,21 @@ class TaskBody(Struct, frozen=True, kw_only=True):
     command: str
 
 
+class TemperatureBody(Struct, frozen=True, kw_only=True):
+    """
+    The drive's temperature in °C beside the fleet's. `limit_c`: the drive's own limit, where it states one.
+
+    `median_c` and `hottest_c`: of the `compared` other drives in service; `hotter`: how many of them are hotter.
+    """
+
+    now_c: int
+    limit_c: int | None
+    compared: int
+    hotter: int
+    median_c: float | None
+    hottest_c: int | None
+
+
 class ThresholdBody(Struct, frozen=True, kw_only=True):
     """
     The threshold of a status on this fleet: the lowest probability of failure within 30 days at which the forecast
@@ -852,6 +912,54 @@ class AlertPage(Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class AttributeBody(Struct, frozen=True, kw_only=True):
+    """
+    One value that the drive reports. `id`, `value` (normalised), `worst` and `threshold`: of an ATA attribute.
+
+    `worse`: the side on which a drive is worse than its peers. `shows_fault`: a rare value is a sign of a fault.
+    `below_threshold`: the normalised value has reached the maker's threshold; `was_below`: it once had.
+    `points`: (milliseconds since 1970, the highest raw value until the next point). `rarity`: null if no other drive
+    reports the value in a form that can be compared.
+    """
+
+    name: str
+    id: int | None
+    title: str
+    meaning: str
+    meaning_source: str
+    unit: str
+    raw: int
+    value: int | None
+    worst: int | None
+    threshold: int | None
+    below_threshold: bool
+    was_below: bool
+    worse: Annotated[
+        str,
+        Meta(
+            description="The side of a value on which a drive is worse than its peers."
+        ),
+    ]
+    shows_fault: bool
+    rarity: RarityBody | None
+    points: list[Point]
+
+
+class AttributesBody(Struct, frozen=True, kw_only=True):
+    """
+    The values of the drive's newest readable report, and how each value went over the last `days`.
+
+    `taken_at`: of that report; null, and `values` empty, if there is none.
+    """
+
+    device: str
+    taken_at: datetime | None
+    days: int
+    model: str | None
+    temperature: TemperatureBody | None
+    values: list[AttributeBody]
+
+
 class BoundBody(Struct, frozen=True, kw_only=True):
     """A lower bound of the plan's duration; the longest bound is the plan's bottleneck."""
 
@@ -893,7 +1001,8 @@ class DeviceBody(Struct, frozen=True, kw_only=True):
 
     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
     `slot`: as in the row of its OSD; null without an OSD. `device_name`: the kernel's name, such as `sdb`, when its OSD
-    started. `p_fail_30d` and the life: null without a forecast.
+    started. `p_fail_30d` and the life: null without a forecast. `source`, `rule_score`, `reasons`, `prescription` and
+    `advice`: of its outlook, without the sentences that are about its model and not about the disk itself.
     """
 
     device: str
@@ -921,6 +1030,11 @@ class DeviceBody(Struct, frozen=True, kw_only=True):
     p_fail_30d: float | None
     life_p10_days: float | None
     life_p90_days: float | None
+    source: str | None
+    rule_score: float | None
+    reasons: list[str]
+    prescription: str | None
+    advice: str | None
     power_on_hours: int | None
     temperature_c: int | None
     taken_at: datetime | None
@@ -940,10 +1054,18 @@ class DeviceDrainBody(Struct, frozen=True, kw_only=True):
 
 
 class DevicePage(Struct, frozen=True, kw_only=True):
-    """A page of devices in order of their ids."""
+    """
+    A page of devices in order of their ids, as of the change `at`; `full` is false if only changed devices are
+    listed. Devices may change while the pages are requested: after the last page, request what changed since the first.
+    """
 
     items: list[DeviceBody]
     next: str | None
+    at: str
+    full: bool
+    removed: Annotated[
+        list[str], Meta(description="Devices that have gone since `since`.")
+    ]
 
 
 class DiskRequestBody(Struct, frozen=True, kw_only=True):
@@ -1525,6 +1647,11 @@ class WholeDeviceBody(Struct, frozen=True, kw_only=True):
     p_fail_30d: float | None
     life_p10_days: float | None
     life_p90_days: float | None
+    source: str | None
+    rule_score: float | None
+    reasons: list[str]
+    prescription: str | None
+    advice: str | None
     power_on_hours: int | None
     temperature_c: int | None
     taken_at: datetime | None

@@ -18,7 +18,7 @@ from predrain.data.ids import DeviceId, OsdId
 from predrain.data.latency_windows import LatencySummary
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outcome import DriveFate, Outcome
-from predrain.data.outlook import Life, Status
+from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.outside_text import REASON
 from predrain.data.reading import Counters, Logs, OsdDevice, Protocol, Reading, Role, Smart
 from predrain.service.app.application import Application
@@ -39,6 +39,7 @@ from predrain.service.rest.shared_bodies import (
     clean_field,
     curve_body,
     life_change_body,
+    list_own_reasons,
     outlook_body,
     smart_of,
     unreadable_body,
@@ -59,7 +60,8 @@ class DeviceBody(ResponseBody):
 
     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
     `slot`: as in the row of its OSD; null without an OSD. `device_name`: the kernel's name, such as `sdb`, when its OSD
-    started. `p_fail_30d` and the life: null without a forecast.
+    started. `p_fail_30d` and the life: null without a forecast. `source`, `rule_score`, `reasons`, `prescription` and
+    `advice`: of its outlook, without the sentences that are about its model and not about the disk itself.
     """
 
     device: str
@@ -77,16 +79,27 @@ class DeviceBody(ResponseBody):
     p_fail_30d: float | None
     life_p10_days: float | None
     life_p90_days: float | None
+    source: str | None
+    rule_score: float | None
+    reasons: list[str]
+    prescription: str | None
+    advice: Advice | None
     power_on_hours: int | None
     temperature_c: int | None
     taken_at: datetime | None
 
 
 class DevicePage(ResponseBody):
-    """A page of devices in order of their ids."""
+    """A page of devices in order of their ids, as of the change `at`; `full` is false if only changed devices are
+    listed. Devices may change while the pages are requested: after the last page, request what changed since the first.
+    """
 
     items: list[DeviceBody]
     next: str | None
+    at: str
+    full: bool
+    removed: list[str]
+    """Devices that have gone since `since`."""
 
 
 class IdentityBody(ResponseBody):
@@ -189,13 +202,21 @@ async def list_devices(
     _: Reader,
     limit: Limit = 1000,
     cursor: Cursor = None,
+    since: Annotated[
+        str | None,
+        Query(
+            max_length=64,
+            description="The field `at` of an earlier answer: only devices that changed since are listed. Repeat it "
+            "with the cursor of a next page of such a list.",
+        ),
+    ] = None,
 ) -> Response:
-    """List every device that was read, that the cluster names, or that is on record."""
+    """List every device that was read, that the cluster names, or that is on record, or only those that changed."""
     return await in_turn(
         request,
         "devices",
-        lambda: listing.find_ready_page(limit, cursor),
-        lambda: listing.build_page(limit, cursor),
+        lambda: listing.followed_ready(limit, cursor, since),
+        lambda: listing.build_page_since(limit, cursor, since),
     )
 
 
@@ -301,6 +322,7 @@ def record_device_outcome(
 UNITS = {"percentage_used": "%", "available_spare_pct": "%", "bytes_written": "bytes", "bytes_read": "bytes"}
 SERIES: tuple[tuple[str, str], ...] = (
     *((field.name, UNITS.get(field.name, "count")) for kind in (Counters, Logs) for field in fields(kind)),
+    ("kernel_errors", "count"),
     ("temperature_c", "C"),
     ("power_on_hours", "hours"),
 )
@@ -310,7 +332,7 @@ def _build_counter_series(readings: tuple[Reading, ...], name: str, unit: str) -
     points: list[tuple[int, float | None]] = []
     for reading in readings:
         smart = smart_of(reading)
-        holders = (smart, smart.counters, smart.logs) if smart else ()
+        holders = (reading, smart, smart.counters, smart.logs) if smart else (reading,)
         value = next((getattr(one, name) for one in holders if hasattr(one, name)), None)
         points.append((_to_epoch_milliseconds(reading.taken_at), value))
     return SeriesBody(name=name, unit=unit, points=points)
@@ -365,8 +387,7 @@ RowInputs = tuple[
     str | None,
     str | None,
     int | None,
-    float | None,
-    Life | None,
+    Outlook | None,
 ]
 """The arguments of `_build_device_fields`."""
 
@@ -386,8 +407,7 @@ def _collect_row_inputs(sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId,
         seat.model if seat else None,
         seat.device_name if seat else None,
         sight.find_slots_by_osd()[seat.id] if seat else None,
-        outlook.p_fail_30d if outlook else None,
-        outlook.life if outlook else None,
+        outlook,
     )
 
 
@@ -400,11 +420,11 @@ def _build_device_fields(
     model: str | None,
     device_name: str | None,
     slot: int | None,
-    p_fail_30d: float | None,
-    lifespan: Life | None,
+    outlook: Outlook | None,
 ) -> dict[str, Any]:
     smart = smart_of(reading)
     identity = smart.identity if smart else None
+    lifespan = outlook.life if outlook else None
     return {
         "device": name,
         "host": reading.host if reading else host or life.change.host,
@@ -418,9 +438,14 @@ def _build_device_fields(
         "state": life.state,
         "severity": life.severity,
         "status": life.severity or Status.UNKNOWN,
-        "p_fail_30d": p_fail_30d,
+        "p_fail_30d": outlook.p_fail_30d if outlook else None,
         "life_p10_days": lifespan.p10_days if lifespan else None,
         "life_p90_days": lifespan.p90_days if lifespan else None,
+        "source": outlook.source if outlook else None,
+        "rule_score": outlook.rule_score if outlook else None,
+        "reasons": list_own_reasons(outlook),
+        "prescription": outlook.prescription if outlook else None,
+        "advice": outlook.advice if outlook else None,
         "power_on_hours": smart.power_on_hours if smart else None,
         "temperature_c": smart.temperature_c if smart else None,
         "taken_at": reading.taken_at if reading else None,

@@ -19,13 +19,18 @@ from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Reading
 from predrain.service.app.application import Application
 from predrain.service.fleet.fleet import FleetSnapshot
-from predrain.service.fleet.fleet_counts import BACKGROUND
 from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Reader
 from predrain.service.rest.dependencies import create_singleton_dependency, in_turn
 from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
 from predrain.service.rest.outlook_routes import Cursor
-from predrain.service.rest.shared_bodies import ResponseBody, UnreadableBody, smart_of, unreadable_body
+from predrain.service.rest.shared_bodies import (
+    ResponseBody,
+    UnreadableBody,
+    list_own_reasons,
+    smart_of,
+    unreadable_body,
+)
 
 router = APIRouter(tags=["osds"])
 SLOW_RULE = "slow"
@@ -237,11 +242,7 @@ def build_osd_body(
         life_p10_days=life.p10_days if life else None,
         life_p50_days=life.p50_days if life else None,
         life_p90_days=life.p90_days if life else None,
-        # Nearly all disks are quiet; the reason that their model has a failure rate is on the disk's own
-        # page.
-        reasons=[reason.sentence for reason in outlook.reasons if reason.code not in BACKGROUND]
-        if outlook
-        else [],
+        reasons=list_own_reasons(outlook),
         prescription=outlook.prescription if outlook else None,
         advice=outlook.advice if outlook else None,
         rule_score=outlook.rule_score if outlook else None,

@@ -17,6 +17,7 @@ from predrain.service.access.sessions import Sessions
 from predrain.service.access.tokens import Tokens
 from predrain.service.app.application import Application
 from predrain.service.rest import (
+    attribute_routes,
     audit_routes,
     cause_routes,
     change_stream_routes,
@@ -24,6 +25,7 @@ from predrain.service.rest import (
     device_routes,
     disk_request_routes,
     drain_routes,
+    drive_model_routes,
     enrolment_routes,
     event_routes,
     forecast_routes,
@@ -64,6 +66,8 @@ _NOUNS = (
     slot_routes,
     residence_routes,
     disk_request_routes,
+    attribute_routes,
+    drive_model_routes,
     device_routes,
     outlook_routes,
     forecast_routes,

@@ -12,6 +12,7 @@ from predrain.data.outlook import GRID_DAYS, Advice, Life, Outlook, Status
 from predrain.data.outside_text import TextField, clean_text
 from predrain.data.reading import Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause
+from predrain.service.fleet.fleet_counts import BACKGROUND
 from predrain.service.fleet.life_sentences import describe_life
 
 
@@ -138,6 +139,16 @@ def outlook_body(outlook: Outlook, *, curve: bool = False) -> OutlookBody:
         endurance=_build_life_body(outlook.endurance),
         survival=curve_body(survival) if survival is not None else None,
     )
+
+
+def list_own_reasons(outlook: Outlook | None) -> list[str]:
+    """Return the reasons of an outlook that are about the disk itself.
+
+    Nearly all disks are quiet; the reason that their model has a failure rate is on the disk's own page.
+    """
+    if outlook is None:
+        return []
+    return [reason.sentence for reason in outlook.reasons if reason.code not in BACKGROUND]
 
 
 def life_change_body(change: LifeChange) -> LifeChangeBody:

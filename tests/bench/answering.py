@@ -43,7 +43,8 @@ ROUNDS, CHANGED, EVERY_SECONDS = 60, 250, 0.25
 FOLLOWED, GZIP = "api/v1/osds?since=AT", b"\x1f\x8b"
 VIEWS = (
     "api/v1/status", "api/v1/osds", FOLLOWED, "api/v1/devices", "api/v1/devices/DEVICE",
-    "api/v1/devices/DEVICE/history", "api/v1/outlooks", "api/v1/causes", "api/v1/drains", "api/v1/alerts",
+    "api/v1/devices/DEVICE/history", "api/v1/devices/DEVICE/attributes", "api/v1/models",
+    "api/v1/outlooks", "api/v1/causes", "api/v1/drains", "api/v1/alerts",
     "api/v1/forecast", "metrics",
 )  # fmt: skip
 AIM_SECONDS = 0.1

@@ -17,11 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from predrain.service.cli.disk_rows import DISK_COLUMNS, OSD_COLUMNS
 from tests.docs.pages import DOCS, ROOT
 from tests.docs.routes import document
 
 OPENAPI = DOCS / "reference" / "openapi.json"
 CLIENT_TYPES = ROOT / "service" / "client" / "contract.py"
+PAGE_COLUMNS = ROOT / "service" / "page" / "src" / "api" / "columns.ts"
 PAGE_TYPES = ROOT / "service" / "page" / "src" / "api" / "openapi.ts"
 GENERATOR_OF_PAGE_TYPES = ROOT / "service" / "page" / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 COMMAND = "make contract"
@@ -38,6 +40,16 @@ CLIENT_TYPES_OPTIONS = """
 """
 """Enumerations are text: a service of a later release may answer with a word that this one does not know."""
 CLIENT_TYPES_ARGUMENTS = {"#all#": {"base_class_kwargs": {"frozen": True}}}
+
+PAGE_COLUMNS_HEADER = f"""\
+/** Columns of disks and OSDs, with the units of their numbers: the same as of `predrain disks` and `predrain osds`.
+ *  Generated from service/cli/disk_rows.py by `{COMMAND}`. */
+export const COLUMNS = {{"""
+PAGE_COLUMNS_END = """\
+} as const;
+
+export type ColumnName = keyof typeof COLUMNS;
+"""
 
 
 class GeneratorMissing(Exception):
@@ -78,15 +90,33 @@ def render_page_types(openapi: Mapping[str, Any]) -> str:
         return module.read_text()
 
 
+def render_page_columns() -> str:
+    """Return the TypeScript module with the columns of disks and OSDs: those of `predrain disks` and `predrain osds`.
+
+    A column of both is one column, so that a table, a filter and a spreadsheet mean the same by its name.
+    """
+    columns = {column.name: column for column in (*OSD_COLUMNS, *DISK_COLUMNS)}
+    units = {column.name: column.unit for column in OSD_COLUMNS}
+    differing = [one.name for one in DISK_COLUMNS if units.get(one.name, one.unit) != one.unit]
+    if differing:
+        raise ValueError(f"columns of disks and OSDs have two units: {', '.join(differing)}")
+    lines = [
+        f"  {name}: {{ unit: {json.dumps(column.unit, ensure_ascii=False)}, number: {json.dumps(column.number)} }},"
+        for name, column in sorted(columns.items())
+    ]
+    return "\n".join((PAGE_COLUMNS_HEADER, *lines, PAGE_COLUMNS_END))
+
+
 def find_node() -> str | None:
     """Return the path of Node: that of the checkout's tools, else the machine's."""
     return shutil.which("node", path=f"{ROOT / '.tools' / 'bin'}{os.pathsep}{os.environ['PATH']}")
 
 
 def write_contract() -> None:
-    """Write the document and both modules of types. Raises GeneratorMissing."""
+    """Write the document, the columns and both modules of types. Raises GeneratorMissing."""
     openapi = render_openapi()
     OPENAPI.write_text(openapi)
+    PAGE_COLUMNS.write_text(render_page_columns())
     CLIENT_TYPES.write_text(render_client_types(json.loads(openapi)))
     PAGE_TYPES.write_text(render_page_types(json.loads(openapi)))
 

@@ -13,10 +13,12 @@ from tests.docs.contract import (
     CLIENT_TYPES,
     COMMAND,
     OPENAPI,
+    PAGE_COLUMNS,
     PAGE_TYPES,
     GeneratorMissing,
     render_client_types,
     render_openapi,
+    render_page_columns,
     render_page_types,
 )
 
@@ -47,6 +49,10 @@ def test_the_pages_types_are_generated_from_the_committed_document(committed: di
     except GeneratorMissing as error:
         pytest.fail(str(error)) if os.environ.get("CI") == "true" else pytest.skip(str(error))
     assert PAGE_TYPES.read_text() == generated, STALE
+
+
+def test_the_page_has_the_columns_of_the_command_line() -> None:
+    assert PAGE_COLUMNS.read_text() == render_page_columns(), STALE
 
 
 def test_every_schema_is_called_by_the_class_that_describes_it(committed: dict[str, Any]) -> None:

@@ -184,3 +184,15 @@ def test_fleet_and_messages_agree_on_the_severity_of_a_disk(application: Applica
             if cause.key.startswith("disks:")
         ]
         assert bool(told) == (sight.severity(OLD) in (Status.WARNING, Status.BAD))
+
+
+def test_a_failed_disk_counts_for_its_model_also_when_another_one_stands_in_its_slot(
+    world: World,
+    site: Site,
+) -> None:
+    replace_disk(world)
+    told = site.client.post(f"/api/v1/devices/{OLD}/outcome", json={"fate": "failed"}, headers=site.acting)
+    assert told.status_code == 201
+    assert world.application.get_snapshot().lives[OLD].state is LifeState.RETIRED
+    items = site.client.get("/api/v1/models").json()["items"]
+    assert sum(one["failed"] for one in items) == 1

@@ -23,7 +23,17 @@ from tests.system.browsing import (
     violations,
 )
 
-VIEWS = ("/fleet", "/fleet?table=1", "/drains", "/events", "/alerts", "/forecast", "/clusters", "/report")
+VIEWS = (
+    "/fleet",
+    "/fleet?table=1",
+    "/fleet?table=models",
+    "/drains",
+    "/events",
+    "/alerts",
+    "/forecast",
+    "/clusters",
+    "/report",
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 

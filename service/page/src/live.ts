@@ -3,7 +3,7 @@ import { batch } from "@preact/signals";
 import { BASE, Problem, forgetAnswers, get, getAll } from "./api/client.ts";
 import type { AlertPage, ClusterStatus, Drain } from "./api/contract.ts";
 import { whoAmI } from "./api/session.ts";
-import { OsdList } from "./api/osds.ts";
+import { followDevices, followOsds } from "./api/followed.ts";
 import * as state from "./state.ts";
 
 const PAINT_MS = 250;
@@ -11,10 +11,13 @@ const ASK_ANYWAY_MS = 10_000;
 const BACKOFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
 const STALE_MS = 3_600_000;
 
-type Part = "status" | "osds" | "drains" | "alerts";
-const PARTS: readonly Part[] = ["status", "osds", "drains", "alerts"];
+type Part = "status" | "osds" | "disks" | "drains" | "alerts";
+const PARTS: readonly Part[] = ["status", "osds", "disks", "drains", "alerts"];
 
-const osds = new OsdList();
+const osds = followOsds();
+const disks = followDevices();
+/** How many views show the list of disks now; nobody else asks for it. */
+let diskReaders = 0;
 const wanted = new Set<Part>();
 let scheduled = false;
 /** The next round starts no sooner than four times what the last one took, so that a slow link is not flooded. */
@@ -28,9 +31,9 @@ function partsOf(kind: string): readonly Part[] {
     case "osds":
     case "outlooks":
     case "devices":
-      return ["osds", "status", "alerts"];
+      return ["osds", "disks", "status", "alerts"];
     case "drains":
-      return ["drains", "osds", "status"];
+      return ["drains", "osds", "disks", "status"];
     case "status":
     case "halt":
     case "readings":
@@ -52,6 +55,10 @@ async function fetchPart(part: Part): Promise<() => void> {
       const items = await osds.now();
       return () => (state.osds.value = items);
     }
+    case "disks": {
+      const items = await disks.now();
+      return () => (state.disks.value = items);
+    }
     case "drains": {
       const items = await getAll<Drain>("drains");
       return () => (state.drains.value = items);
@@ -70,6 +77,7 @@ async function refresh(): Promise<void> {
   if (state.heardAt.value !== null && Date.now() - state.heardAt.value > STALE_MS) {
     forgetAnswers();
     osds.forget();
+    disks.forget();
   }
   const started = performance.now();
   const results = await Promise.allSettled(parts.map(fetchPart));
@@ -99,7 +107,7 @@ async function refresh(): Promise<void> {
 
 /** Ask for parts soon: at most one round every 250 ms. */
 export function want(parts: readonly Part[] = PARTS): void {
-  for (const part of parts) wanted.add(part);
+  for (const part of parts) if (part !== "disks" || diskReaders > 0) wanted.add(part);
   if (scheduled) return;
   scheduled = true;
   setTimeout(() => {
@@ -108,6 +116,15 @@ export function want(parts: readonly Part[] = PARTS): void {
       if (wanted.size > 0 && state.stream.value.kind === "live") want([]);
     });
   }, Math.max(0, restUntil - performance.now()));
+}
+
+/** Keep the list of disks up to date as long as a view shows it; returns how to stop. */
+export function readDisks(): () => void {
+  diskReaders += 1;
+  want(["disks"]);
+  return () => {
+    diskReaders -= 1;
+  };
 }
 
 function lose(): void {

@@ -12,6 +12,7 @@ import "./style/tokens.css";
 import "./style/base.css";
 import "./style/frame.css";
 import "./style/fleet.css";
+import "./style/tables.css";
 import "./style/charts.css";
 import "./style/rooms.css";
 

@@ -15,11 +15,12 @@ const SOONEST_MS = 1_000;
 
 const lastAsked = new Map<string, number>();
 
-export function useResource<T>(path: string | null): Resource<T> {
+/** `told`: what of the service's news makes the answer another one; any news, unless it is given. */
+export function useResource<T>(path: string | null, told?: unknown): Resource<T> {
   const [held, setHeld] = useState<Resource<T> & { path: string | null }>({ ...EMPTY, path });
   const wanted = useRef(path);
   wanted.current = path;
-  const changed = round.value;
+  const changed = told === undefined ? round.value : told;
 
   useEffect(() => {
     if (path === null) return undefined;

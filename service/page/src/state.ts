@@ -1,9 +1,11 @@
 /** What the page knows now, as signals; views read them, `live.ts` writes them. */
 import { computed, signal } from "@preact/signals";
-import type { Alert, ClusterStatus, Drain, Osd, Session } from "./api/contract.ts";
+import type { Alert, ClusterStatus, Disk, Drain, Osd, Session } from "./api/contract.ts";
 
 export const status = signal<ClusterStatus | null>(null);
 export const osds = signal<Osd[] | null>(null);
+/** Every disk on record; null until a view has asked for them. */
+export const disks = signal<Disk[] | null>(null);
 export const drains = signal<Drain[] | null>(null);
 export const alerts = signal<Alert[] | null>(null);
 

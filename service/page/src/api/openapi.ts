@@ -210,6 +210,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/devices/{id}/attributes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Attributes
+         * @description Every value of a drive's newest readable report, with its history and its rarity among the drives in service.
+         */
+        get: operations["list_attributes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Drive Models
+         * @description List the drive models of the fleet with their disks, failures, disks at risk and annual failure rate.
+         */
+        get: operations["list_drive_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devices": {
         parameters: {
             query?: never;
@@ -219,7 +259,7 @@ export interface paths {
         };
         /**
          * List Devices
-         * @description List every device that was read, that the cluster names, or that is on record.
+         * @description List every device that was read, that the cluster names, or that is on record, or only those that changed.
          */
         get: operations["list_devices"];
         put?: never;
@@ -1523,6 +1563,48 @@ export interface components {
             items: components["schemas"]["AlertBody"][];
             next: string | null;
         };
+        /**
+         * @description One value that the drive reports. `id`, `value` (normalised), `worst` and `threshold`: of an ATA attribute.
+         *
+         *     `worse`: the side on which a drive is worse than its peers. `shows_fault`: a rare value is a sign of a fault.
+         *     `below_threshold`: the normalised value has reached the maker's threshold; `was_below`: it once had.
+         *     `points`: (milliseconds since 1970, the highest raw value until the next point). `rarity`: null if no other drive
+         *     reports the value in a form that can be compared.
+         */
+        AttributeBody: {
+            name: string;
+            id: number | null;
+            title: string;
+            meaning: string;
+            meaning_source: string;
+            unit: string;
+            raw: number;
+            value: number | null;
+            worst: number | null;
+            threshold: number | null;
+            below_threshold: boolean;
+            was_below: boolean;
+            worse: components["schemas"]["WorseSide"];
+            shows_fault: boolean;
+            rarity: components["schemas"]["RarityBody"] | null;
+            points: [
+                number,
+                number | null
+            ][];
+        };
+        /**
+         * @description The values of the drive's newest readable report, and how each value went over the last `days`.
+         *
+         *     `taken_at`: of that report; null, and `values` empty, if there is none.
+         */
+        AttributesBody: {
+            device: string;
+            taken_at: string | null;
+            days: number;
+            model: string | null;
+            temperature: components["schemas"]["TemperatureBody"] | null;
+            values: components["schemas"]["AttributeBody"][];
+        };
         /** @description A lower bound of the plan's duration; the longest bound is the plan's bottleneck. */
         BoundBody: {
             name: string;
@@ -1677,7 +1759,8 @@ export interface components {
          *
          *     `severity`: null for a disk that failed or is retired. `status`: the same, with `unknown` in place of null.
          *     `slot`: as in the row of its OSD; null without an OSD. `device_name`: the kernel's name, such as `sdb`, when its OSD
-         *     started. `p_fail_30d` and the life: null without a forecast.
+         *     started. `p_fail_30d` and the life: null without a forecast. `source`, `rule_score`, `reasons`, `prescription` and
+         *     `advice`: of its outlook, without the sentences that are about its model and not about the disk itself.
          */
         DeviceBody: {
             device: string;
@@ -1695,6 +1778,11 @@ export interface components {
             p_fail_30d: number | null;
             life_p10_days: number | null;
             life_p90_days: number | null;
+            source: string | null;
+            rule_score: number | null;
+            reasons: string[];
+            prescription: string | null;
+            advice: components["schemas"]["Advice"] | null;
             power_on_hours: number | null;
             temperature_c: number | null;
             taken_at: string | null;
@@ -1710,10 +1798,17 @@ export interface components {
         DeviceHostRequest: {
             host: string;
         };
-        /** @description A page of devices in order of their ids. */
+        /**
+         * @description A page of devices in order of their ids, as of the change `at`; `full` is false if only changed devices are
+         *     listed. Devices may change while the pages are requested: after the last page, request what changed since the first.
+         */
         DevicePage: {
             items: components["schemas"]["DeviceBody"][];
             next: string | null;
+            at: string;
+            full: boolean;
+            /** @description Devices that have gone since `since`. */
+            removed: string[];
         };
         /**
          * @description A request about a disk. `sent_at`: its host fetched it. `outcome`: null while it has not ended. `slot`: as the
@@ -1828,6 +1923,31 @@ export interface components {
          * @enum {string}
          */
         DriveFate: "suspected" | "failed" | "removed" | "replaced" | "confirmed" | "cleared" | "unverified";
+        /**
+         * @description The drives of one model. `model`: null for disks that report none. `disks`: those that neither failed nor are
+         *     retired; `failed`: those that failed here. `age_days_p50`: the median of their power-on times.
+         *
+         *     `failures_per_year`: failures for each of the `drive_years` that such drives were watched here, with the ends of its
+         *     95 % interval.
+         */
+        DriveModelBody: {
+            model: string | null;
+            disks: number;
+            failed: number;
+            warning: number;
+            bad: number;
+            capacity_bytes: number | null;
+            age_days_p50: number | null;
+            drive_years: number;
+            failures_per_year: number | null;
+            failures_per_year_low: number | null;
+            failures_per_year_high: number | null;
+        };
+        /** @description A page of models in order of their names; disks that report no model come last. */
+        DriveModelPage: {
+            items: components["schemas"]["DriveModelBody"][];
+            next: string | null;
+        };
         /**
          * @description The host's own token: scope `ingest`, for its own readings and latencies alone. It is shown once, as is
          *     `request_key`, with which requests to the host are signed (empty if the service has no signing key that it can use).
@@ -2375,6 +2495,17 @@ export interface components {
          * @enum {string}
          */
         Protocol: "ata" | "scsi" | "nvme";
+        /**
+         * @description The position of a value among `compared` other drives in service: of the same model, or of all that report it.
+         *
+         *     `better`: drives with a better value; `equal`: with the same; the others are worse.
+         */
+        RarityBody: {
+            compared: number;
+            better: number;
+            equal: number;
+            same_model: boolean;
+        };
         /** @description Disks that were read within two intervals, and all present disks. */
         ReadingsBody: {
             fresh: number;
@@ -2837,6 +2968,19 @@ export interface components {
             command: string;
         };
         /**
+         * @description The drive's temperature in °C beside the fleet's. `limit_c`: the drive's own limit, where it states one.
+         *
+         *     `median_c` and `hottest_c`: of the `compared` other drives in service; `hotter`: how many of them are hotter.
+         */
+        TemperatureBody: {
+            now_c: number;
+            limit_c: number | null;
+            compared: number;
+            hotter: number;
+            median_c: number | null;
+            hottest_c: number | null;
+        };
+        /**
          * @description The threshold of a status on this fleet: the lowest probability of failure within 30 days at which the forecast
          *     gives a disk this status, and the share of healthy disks that reach it in a month.
          */
@@ -2899,6 +3043,11 @@ export interface components {
             p_fail_30d: number | null;
             life_p10_days: number | null;
             life_p90_days: number | null;
+            source: string | null;
+            rule_score: number | null;
+            reasons: string[];
+            prescription: string | null;
+            advice: components["schemas"]["Advice"] | null;
             power_on_hours: number | null;
             temperature_c: number | null;
             taken_at: string | null;
@@ -2982,6 +3131,11 @@ export interface components {
             requests: components["schemas"]["SignedRequestBody"][];
             stop: string[];
         };
+        /**
+         * @description The side of a value on which a drive is worse than its peers.
+         * @enum {string}
+         */
+        WorseSide: "high" | "low" | "normalised";
         /** @description A problem and its cure. Further members may follow (`errors`, `drain`, `waits_for`, `active`). */
         ProblemBody: {
             type: string;
@@ -4109,6 +4263,201 @@ export interface operations {
             };
         };
     };
+    list_attributes: {
+        parameters: {
+            query?: {
+                days?: number;
+            };
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description Ceph's device id; ` on HOST` follows where two hosts name one disk. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttributesBody"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    list_drive_models: {
+        parameters: {
+            query?: {
+                /** @description The most items of a page. */
+                limit?: number;
+                /** @description The field `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The ETag of an answer that the client already has. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriveModelPage"];
+                };
+            };
+            /** @description The content has not changed since the answer with that ETag. */
+            304: {
+                headers: {
+                    /** @description The ETag of the content. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
     list_devices: {
         parameters: {
             query?: {
@@ -4116,6 +4465,8 @@ export interface operations {
                 limit?: number;
                 /** @description The field `next` of the page before. */
                 cursor?: string | null;
+                /** @description The field `at` of an earlier answer: only devices that changed since are listed. Repeat it with the cursor of a next page of such a list. */
+                since?: string | null;
             };
             header?: {
                 /** @description The ETag of an answer that the client already has. */

@@ -1,5 +1,5 @@
 /** One disk: what is forecast and what to do, in a sentence; then its history, why, how sure, and what was done. */
-import type { Device as DeviceFacts, History, LifeChange, Osd, Outlook } from "../api/contract.ts";
+import type { Attributes, Device as DeviceFacts, History, LifeChange, Osd, Outlook } from "../api/contract.ts";
 import { condition, endWord, hasEnded, whenDown, type Condition } from "../condition.ts";
 import { evenOdds, life, percent, seconds, sentence, span, within30 } from "../format.ts";
 import { Acting, At, Loading, Refused, WhyOff } from "../pieces.tsx";
@@ -9,6 +9,7 @@ import { route } from "../route.ts";
 import { proposeDrain } from "../act.ts";
 import { Shape } from "../shape.tsx";
 import { drainById, now, osds } from "../state.ts";
+import { AttributeTable } from "./attributes.tsx";
 import { HistoryCard } from "./history.tsx";
 import { Home } from "./home.tsx";
 import { Identity } from "./identity.tsx";
@@ -22,6 +23,7 @@ export function Device({ id }: { id: string }) {
   const path = `devices/${encodeURIComponent(id)}`;
   const { data, refused, missing } = useResource<DeviceFacts>(path);
   const history = useResource<History>(data ? `${path}/history?days=${days}` : null);
+  const attributes = useResource<Attributes>(data ? `${path}/attributes?days=${days}` : null, data?.taken_at ?? "");
   const under = (osds.value ?? []).filter((osd) => osd.device === id);
   const osd = under[0] ?? null;
 
@@ -73,6 +75,7 @@ export function Device({ id }: { id: string }) {
               <Next facts={data} outlook={outlook} osd={osd} drain={osd?.drain ? (drainById.value.get(osd.drain.id) ?? null) : null} />
             </div>
           </div>
+          <AttributeTable found={attributes} />
         </>
       )}
     </section>

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { tellOutcome } from "../act.ts";
 import type { Device, Drain, Osd, Outlook } from "../api/contract.ts";
 import { empties, hasEnded, movedText, remaining, whenDown, whenVerified } from "../condition.ts";
+import { FATES, type Fate } from "../fates.ts";
 import { tellState } from "../drains/naming.ts";
 import { about, sentence, tib } from "../format.ts";
 import { Acting, At, Question, WhyOff } from "../pieces.tsx";
@@ -43,15 +44,8 @@ export function Done({ facts }: { facts: Device }) {
   );
 }
 
-const FATES = [
-  { fate: "confirmed", word: "It is failing", says: "The forecast was right and the disk still runs." },
-  { fate: "failed", word: "It failed", says: "The disk is dead." },
-  { fate: "replaced", word: "It was replaced", says: "Another disk sits in its place." },
-  { fate: "cleared", word: "It is fine", says: "A person looked and found nothing wrong." },
-];
-
 export function Next({ facts, outlook, osd, drain }: { facts: Device; outlook: Outlook | null; osd: Osd | null; drain: Drain | null }) {
-  const [fate, setFate] = useState<(typeof FATES)[number] | null>(null);
+  const [fate, setFate] = useState<Fate | null>(null);
   return (
     <section class="card">
       <h2>What happens next</h2>

@@ -55,6 +55,13 @@ function byOutlook(osds: readonly Osd[], now: string | null): Sorted {
   return fill(buckets, osds, (osd) => CONDITIONS.indexOf(condition(osd, now)));
 }
 
+/** The conditions of disks that no cluster places, counted. */
+export function bucketsOfRows(rows: readonly { shown: Condition }[]): Bucket[] {
+  const many = new Map<Condition, number>();
+  for (const { shown } of rows) many.set(shown, (many.get(shown) ?? 0) + 1);
+  return CONDITIONS.map((one): Bucket => ({ key: one, word: one === "old" ? "silent" : WORDS[one], mark: { condition: one }, many: many.get(one) ?? 0 }));
+}
+
 function byRamp(ramp: Ramp, osds: readonly Osd[]): Sorted {
   const buckets = ramp.words.map((word, step): Bucket => ({ key: String(step), word, mark: { step }, many: 0 }));
   buckets.push({ key: "none", word: "not reported", mark: { hollow: true }, many: 0 });

@@ -1,34 +1,38 @@
 /** The fleet: what needs a person now, then every disk at a glance, then what all of it rests on. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Osd, OutlookPage } from "../api/contract.ts";
+import type { Osd } from "../api/contract.ts";
 import { bothClocks, count, expected, longMoment, moment, plural, span } from "../format.ts";
 import { Loading } from "../pieces.tsx";
-import { useResource } from "../resource.ts";
+import { readDisks } from "../live.ts";
 import { COLOURINGS, route, withQuery, type Colouring } from "../route.ts";
-import { alerts, clock, drainById, heardAt, now, osds, status, stream } from "../state.ts";
-import { answersTo, sortBy } from "./colouring.ts";
-import { Devices } from "./devices.tsx";
+import { alerts, clock, disks, drainById, heardAt, now, osds, status, stream } from "../state.ts";
+import { answersTo, bucketsOfRows, sortBy } from "./colouring.ts";
+import { DISK_COLUMNS, OSD_COLUMNS } from "./columns.tsx";
+import { diskLead, needsOfDisks } from "./disk_needs.ts";
 import { Legend } from "./legend.tsx";
 import { NeedsList } from "./list.tsx";
 import { FleetMap } from "./map.tsx";
 import { headline, needsOf, type Need } from "./needs.ts";
-import { FleetTable } from "./table.tsx";
+import { Models } from "./models.tsx";
+import { rowAnswersTo, rowsOfDisks, rowsOfOsds, type DiskRow } from "./rows.ts";
+import { DiskTable } from "./table.tsx";
 
 export function Fleet() {
   const list = osds.value;
   const known = status.value;
   const at = now.value;
-  const { needs, inHand } = useMemo(
-    () => (list ? needsOf(list, { status: known, drains: drainById.value, now: at }) : { needs: [], inHand: [] }),
-    [list, known, drainById.value, at],
-  );
+  const form = formOf(route.value.query.get("table"), list);
+  useEffect(() => (form === "map" ? undefined : readDisks()), [form === "map"]);
+  const loose = useMemo(() => (list?.length === 0 && disks.value ? rowsOfDisks(disks.value) : null), [list, disks.value]);
+  const { needs, inHand } = useMemo(() => {
+    if (loose) return needsOfDisks(loose, at);
+    return list ? needsOf(list, { status: known, drains: drainById.value, now: at }) : { needs: [], inHand: [] };
+  }, [list, loose, known, drainById.value, at]);
   return (
     <section class="view fleet" aria-labelledby="fleet-head">
       <div class="headline">
-        <h1 id="fleet-head">{list ? (list.length ? headline(needs) : known?.halt_passes ? "The cluster has not answered yet" : "No cluster is known") : "Fleet"}</h1>
-        <p class="lead">
-          <Lead calm={needs.length === 0} />
-        </p>
+        <h1 id="fleet-head">{headOf(list, loose, needs)}</h1>
+        <p class="lead">{loose?.length ? diskLead(loose, known) : <Lead calm={needs.length === 0} />}</p>
         {at && (
           <time class="now" dateTime={at} title={bothClocks(at)}>
             {longMoment(at)}
@@ -36,13 +40,53 @@ export function Fleet() {
         )}
       </div>
       <Announcer needs={needs} />
-      {list === null ? <Loading lines={5} /> : list.length === 0 ? <NoDisks /> : <Known list={list} needs={needs} inHand={inHand} />}
+      {list === null || (list.length === 0 && loose === null) ? (
+        <Loading lines={5} />
+      ) : loose ? (
+        loose.length === 0 ? <NoDisks /> : <Unplaced rows={loose} needs={needs} inHand={inHand} form={form} />
+      ) : (
+        <Known list={list} needs={needs} inHand={inHand} form={form} />
+      )}
       <Trust />
     </section>
   );
 }
 
-function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof needsOf>) {
+/** How the disks are shown: without a cluster there is no map. */
+type Form = "map" | "table" | "models";
+
+function formOf(asked: string | null, list: readonly Osd[] | null): Form {
+  if (asked === "models") return "models";
+  return asked === "1" || list?.length === 0 ? "table" : "map";
+}
+
+function headOf(list: readonly Osd[] | null, loose: readonly DiskRow[] | null, needs: readonly Need[]): string {
+  if (list === null) return "Fleet";
+  if (list.length > 0 || (loose !== null && loose.length > 0)) return headline(needs);
+  return status.value?.halt_passes ? "The cluster has not answered yet" : "No disk is known yet";
+}
+
+/** The other ways to look at the same disks. */
+function Forms({ form, map }: { form: Form; map: boolean }) {
+  const forms: readonly [Form, string, string | null][] = [
+    ["map", "As a map", null],
+    ["table", "As a table", "1"],
+    ["models", "By model", "models"],
+  ];
+  return (
+    <nav class="forms" aria-label="Show the disks">
+      {forms
+        .filter(([one]) => map || one !== "map")
+        .map(([one, word, asked]) => (
+          <a key={one} href={withQuery({ table: asked, sort: null })} aria-current={one === form ? "true" : undefined}>
+            {word}
+          </a>
+        ))}
+    </nav>
+  );
+}
+
+function Known({ list, needs, inHand, form }: { list: Osd[]; form: Form } & ReturnType<typeof needsOf>) {
   const { query } = route.value;
   const asked = query.get("by");
   const by: Colouring = COLOURINGS.find((one) => one === asked) ?? "outlook";
@@ -55,23 +99,52 @@ function Known({ list, needs, inHand }: { list: Osd[] } & ReturnType<typeof need
     const kept = list.map((osd, index) => (!chosen || sorted.buckets[sorted.of[index] ?? 0]?.key === chosen) && answersTo(osd, text));
     return (index: number): boolean => kept[index] ?? false;
   }, [list, sorted, chosen, text]);
-  const asTable = query.get("table") === "1";
+  const rows = useMemo(() => (form === "table" ? rowsOfOsds(list.filter((_, index) => shown(index)), disks.value, at) : []), [form, list, shown, disks.value, at]);
   return (
     <>
       <NeedsList needs={needs} inHand={inHand} />
-      <Legend by={by} buckets={sorted.buckets} chosen={chosen} asTable={asTable} />
-      {!list.some((_, index) => shown(index)) && (
-        <p role="status">
-          No disk is {[chosen && (sorted.buckets.find((one) => one.key === chosen)?.word ?? `"${chosen}"`), text && `called "${text}"`].filter(Boolean).join(" and ")}.{" "}
-          <a href={withQuery({ status: null, q: null })}>Show all disks</a>
-        </p>
-      )}
-      {asTable ? (
-        <FleetTable osds={list.filter((_, index) => shown(index))} now={at} />
+      {form === "models" ? (
+        <Models forms={<Forms form={form} map />} />
       ) : (
-        <FleetMap osds={list} sorted={sorted} shown={shown} now={at} />
+        <>
+          <Legend by={by} buckets={sorted.buckets} chosen={chosen} forms={<Forms form={form} map />} />
+          {!list.some((_, index) => shown(index)) && <NoneShown word={chosen && (sorted.buckets.find((one) => one.key === chosen)?.word ?? `"${chosen}"`)} text={text} />}
+          {form === "table" ? <DiskTable rows={rows} columns={OSD_COLUMNS} /> : <FleetMap osds={list} sorted={sorted} shown={shown} now={at} />}
+        </>
       )}
     </>
+  );
+}
+
+/** Disks that no cluster places: what was read is judged, sorted and searched all the same. */
+function Unplaced({ rows, needs, inHand, form }: { rows: DiskRow[]; form: Form } & ReturnType<typeof needsOf>) {
+  const { query } = route.value;
+  const chosen = query.get("status");
+  const text = query.get("q") ?? "";
+  const buckets = useMemo(() => bucketsOfRows(rows), [rows]);
+  const shown = useMemo(() => rows.filter((row) => (!chosen || row.shown === chosen) && rowAnswersTo(row, text)), [rows, chosen, text]);
+  const forms = <Forms form={form} map={false} />;
+  return (
+    <>
+      <NeedsList needs={needs} inHand={inHand} />
+      {form === "models" ? (
+        <Models forms={forms} />
+      ) : (
+        <>
+          <Legend by={null} buckets={buckets} chosen={chosen} forms={forms} />
+          {shown.length === 0 && <NoneShown word={chosen && (buckets.find((one) => one.key === chosen)?.word ?? `"${chosen}"`)} text={text} />}
+          <DiskTable rows={shown} columns={DISK_COLUMNS} />
+        </>
+      )}
+    </>
+  );
+}
+
+function NoneShown({ word, text }: { word: string | null; text: string }) {
+  return (
+    <p role="status">
+      No disk is {[word, text && `called "${text}"`].filter(Boolean).join(" and ")}. <a href={withQuery({ status: null, q: null })}>Show all disks</a>
+    </p>
   );
 }
 
@@ -83,7 +156,7 @@ function Lead({ calm }: { calm: boolean }) {
   return (
     <>
       {calm && last && known.osds > 0 ? `Last change ${moment(last, known.now)}. ` : ""}
-      {plural(known.osds, "OSD")} on {plural(known.hosts, "host")}.{" "}
+      {known.osds > 0 && `${plural(known.osds, "OSD")} on ${plural(known.hosts, "host")}. `}
       {all === null
         ? "How many failures to expect is not reported."
         : `Expect ${expected(all)} failures in 30 days${silent === null ? "" : `, ${expected(silent)} of them without any sign beforehand`}.`}
@@ -91,10 +164,8 @@ function Lead({ calm }: { calm: boolean }) {
   );
 }
 
-/** Without a cluster there is no map; what was read is still judged. */
+/** Nothing was read yet: how a host is enrolled. */
 function NoDisks() {
-  const { data } = useResource<OutlookPage>("outlooks?limit=1000");
-  if (data && data.items.length > 0) return <Devices outlooks={data.items} />;
   return (
     <div class="card empty">
       <p>No collector has sent a reading. Make a one-time token for each OSD host, here:</p>

@@ -1,4 +1,5 @@
 /** Colour-by, and the counts that are legend and filter at once. */
+import type { ComponentChildren } from "preact";
 import { COLOURINGS, go, withQuery, type Colouring } from "../route.ts";
 import { SearchBox } from "../searchbox.tsx";
 import { Shape } from "../shape.tsx";
@@ -13,10 +14,19 @@ const NAMES: Record<Colouring, string> = {
   fullness: "Fullness",
 };
 
-export function Legend({ by, buckets, chosen, asTable }: { by: Colouring; buckets: readonly Bucket[]; chosen: string | null; asTable: boolean }) {
+interface Props {
+  /** Null where there is nothing to colour. */
+  by: Colouring | null;
+  buckets: readonly Bucket[];
+  chosen: string | null;
+  /** The other ways to look at the same disks. */
+  forms: ComponentChildren;
+}
+
+export function Legend({ by, buckets, chosen, forms }: Props) {
   return (
     <div class="legend">
-      <div class="segments" role="group" aria-label="Colour by">
+      {by && <div class="segments" role="group" aria-label="Colour by">
         {COLOURINGS.map((one) => (
           <a
             key={one}
@@ -26,7 +36,7 @@ export function Legend({ by, buckets, chosen, asTable }: { by: Colouring; bucket
             {NAMES[one]}
           </a>
         ))}
-      </div>
+      </div>}
       <div class="counts" role="group" aria-label="Show only">
         {buckets
           .filter((bucket) => bucket.many > 0 || bucket.key === chosen)
@@ -43,7 +53,7 @@ export function Legend({ by, buckets, chosen, asTable }: { by: Colouring; bucket
           ))}
       </div>
       <div class="filter">
-        <a href={withQuery({ table: asTable ? null : "1" })}>{asTable ? "As a map" : "As a table"}</a>
+        {forms}
         <SearchBox label="Host, model or rack" placeholder="host, model, rack" />
       </div>
     </div>

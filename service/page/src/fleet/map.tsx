@@ -1,7 +1,7 @@
 /** The map of all disks: one canvas for the eye, a grid of the focused rack over it for keys and screen readers. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Osd } from "../api/contract.ts";
-import { placeOf } from "../api/osds.ts";
+import { placeOf } from "../api/followed.ts";
 import { condition } from "../condition.ts";
 import { onLetter } from "../keys.ts";
 import { osdLink } from "../links.ts";

@@ -250,7 +250,9 @@ function nothingProposed(osd: Osd, status: ClusterStatus | null): string {
   return "A drain is proposed once further readings confirm it.";
 }
 
-function howSure(osd: Osd): Pick<Need, "sure" | "before" | "likely"> {
+type Judged = Pick<Osd, "p_fail_30d" | "p_fail_30d_week_ago" | "source" | "rule_score" | "life_p10_days" | "life_p50_days" | "life_p90_days">;
+
+export function howSure(osd: Judged): Pick<Need, "sure" | "before" | "likely"> {
   if (osd.p_fail_30d === null) {
     const rule = ruleOf(osd.source) !== null ? `By rule ${ruleOf(osd.source)}` : "Unknown";
     const evidence = osd.rule_score === null ? "" : `evidence ${osd.rule_score.toFixed(2)} of 1, `;

@@ -5,6 +5,7 @@ import { liftSilence, silence } from "../act.ts";
 import type { Cause, Silence, SilencePreview } from "../api/contract.ts";
 import { plural } from "../format.ts";
 import { NO_MATCHERS, matchersText, previewPath } from "../matchers.ts";
+import { SPANS } from "../spans.ts";
 import type { Matchers } from "../matchers.ts";
 import { At, Acting, Loading, Modal, Refused, WhyOff } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
@@ -13,11 +14,6 @@ import { Shape } from "../shape.tsx";
 const SHOWN = 6;
 /** A preview is asked for when nobody has typed for this long. */
 const SETTLE_MS = 400;
-const SPANS: readonly { hours: number; said: string }[] = [
-  { hours: 8, said: "8 hours" },
-  { hours: 24, said: "a day" },
-  { hours: 24 * 7, said: "a week" },
-];
 
 export function Causes() {
   const causes = useResource<{ items: Cause[] }>("causes");
