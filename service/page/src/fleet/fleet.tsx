@@ -99,7 +99,8 @@ function Known({ list, needs, inHand, form }: { list: Osd[]; form: Form } & Retu
     const kept = list.map((osd, index) => (!chosen || sorted.buckets[sorted.of[index] ?? 0]?.key === chosen) && answersTo(osd, text));
     return (index: number): boolean => kept[index] ?? false;
   }, [list, sorted, chosen, text]);
-  const rows = useMemo(() => (form === "table" ? rowsOfOsds(list.filter((_, index) => shown(index)), disks.value, at) : []), [form, list, shown, disks.value, at]);
+  // Not before the disks are known: a file that is saved from half a table would lack temperatures, and not say so.
+  const rows = useMemo(() => (form === "table" && disks.value ? rowsOfOsds(list.filter((_, index) => shown(index)), disks.value, at) : null), [form, list, shown, disks.value, at]);
   return (
     <>
       <NeedsList needs={needs} inHand={inHand} />
@@ -109,7 +110,7 @@ function Known({ list, needs, inHand, form }: { list: Osd[]; form: Form } & Retu
         <>
           <Legend by={by} buckets={sorted.buckets} chosen={chosen} forms={<Forms form={form} map />} />
           {!list.some((_, index) => shown(index)) && <NoneShown word={chosen && (sorted.buckets.find((one) => one.key === chosen)?.word ?? `"${chosen}"`)} text={text} />}
-          {form === "table" ? <DiskTable rows={rows} columns={OSD_COLUMNS} /> : <FleetMap osds={list} sorted={sorted} shown={shown} now={at} />}
+          {form === "map" ? <FleetMap osds={list} sorted={sorted} shown={shown} now={at} /> : rows ? <DiskTable rows={rows} columns={OSD_COLUMNS} /> : <Loading lines={5} />}
         </>
       )}
     </>

@@ -6,7 +6,7 @@ import { askEach, drainable, outcomesOf, proposalsOf, silencesOf, type Asked } f
 import { rowsOfOsds, type DiskRow } from "./rows.ts";
 import { NOW, osd } from "./sample.ts";
 
-const row = (told: Partial<Osd> = {}, number = 1): DiskRow => rowsOfOsds([osd(number, told)], null, NOW)[0]!;
+const row = (told: Partial<Osd> = {}, number = 1): DiskRow => rowsOfOsds([osd(number, told)], [], NOW)[0]!;
 const drain = (state: NonNullable<Osd["drain"]>["state"]): Partial<Osd> => ({ drain: { state } as NonNullable<Osd["drain"]> });
 const ASKED: Asked[] = ["a", "b", "c"].map((name) => ({ name, path: `drains/${name}`, body: {} }));
 

@@ -15,8 +15,8 @@ export interface DiskRow {
 }
 
 /** Rows of OSDs, each with its disk. An OSD whose disk the cluster does not name has what its own row says. */
-export function rowsOfOsds(osds: readonly Osd[], disks: readonly Disk[] | null, now: string | null): DiskRow[] {
-  const known = new Map((disks ?? []).map((disk) => [disk.device, disk]));
+export function rowsOfOsds(osds: readonly Osd[], disks: readonly Disk[], now: string | null): DiskRow[] {
+  const known = new Map(disks.map((disk) => [disk.device, disk]));
   return osds
     .map((osd): DiskRow => {
       const disk = (osd.device !== null && known.get(osd.device)) || null;
