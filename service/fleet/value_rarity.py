@@ -50,13 +50,18 @@ class ValueRarity:
 def list_value_meanings(seen: Smart) -> dict[ValueKey, SmartMeaning]:
     """Return the meaning of every value that a drive reports: attributes in order of their ids, then the others.
 
-    Counters that an ATA drive's attributes hold already are left out.
+    Counters that an ATA drive's attributes hold already are left out, and so are its hours and its temperature if the
+    raw value of an attribute of the same meaning is the same number.
     """
     found: dict[ValueKey, SmartMeaning] = {
         id_: find_attribute_meaning(id_, attribute.name) for id_, attribute in sorted(seen.attributes.items())
     }
     names = (*(() if seen.attributes else _COUNTERS), *_LOGS, "temperature_c", "power_on_hours")
-    found |= {name: VALUE_MEANINGS[name] for name in names if read_raw_value(seen, name) is not None}
+    told = {(meaning.title, read_raw_value(seen, key)) for key, meaning in found.items()}
+    for name in names:
+        meaning, value = VALUE_MEANINGS[name], read_raw_value(seen, name)
+        if value is not None and (meaning.title, value) not in told:
+            found[name] = meaning
     return found
 
 

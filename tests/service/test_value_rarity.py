@@ -11,7 +11,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Attribute, Counters, Identity, Protocol, Reading, Smart, Unreadable
 from predrain.service.fleet.drive_models import compute_failure_rate
 from predrain.service.fleet.smart_meanings import UNKNOWN_MEANING, find_attribute_meaning
-from predrain.service.fleet.value_rarity import ValueRarity, compare_values
+from predrain.service.fleet.value_rarity import ValueRarity, compare_values, list_value_meanings
 from predrain.service.rest.attribute_routes import find_temperature_limit, thin_points
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -90,3 +90,15 @@ def test_a_drive_states_its_temperature_limit_by_the_threshold_of_attribute_190(
     seen = replace(drive("A"), attributes={190: airflow})
     assert find_temperature_limit(seen) == 60
     assert find_temperature_limit(drive("A")) is None
+
+
+def test_hours_and_temperature_are_listed_once_unless_the_attribute_packs_more_into_its_raw_value() -> None:
+    plain = replace(
+        drive("A"),
+        attributes={194: Attribute("Temperature_Celsius", 31, 69, 50, 0)},
+        temperature_c=31,
+        power_on_hours=None,
+    )
+    assert "temperature_c" not in list_value_meanings(plain)
+    packed = replace(plain, attributes={194: Attribute("Temperature_Celsius", 31 + (20 << 16), 69, 50, 0)})
+    assert "temperature_c" in list_value_meanings(packed)

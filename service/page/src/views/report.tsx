@@ -86,7 +86,7 @@ function Month({ report, month }: { report: Answer; month: string }) {
           <Entries entries={report.entries} />
           <button
             type="button"
-            class="button plain"
+            class="button plain save"
             onClick={() => saveFile(`predrain-${month}.csv`, toCsv(report.entries, COLUMNS))}
           >
             Save as CSV
@@ -100,7 +100,7 @@ function Month({ report, month }: { report: Answer; month: string }) {
 function Numbers({ report }: { report: Answer }) {
   return (
     <div class="card">
-      <dl class="facts">
+      <dl class="facts numbers">
         <dt>Drives swapped empty, before they failed</dt>
         <dd>{report.swapped_empty}</dd>
         <dt>Drives that failed</dt>
