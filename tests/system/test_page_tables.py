@@ -116,18 +116,6 @@ def test_the_table_is_saved_with_the_columns_and_values_of_the_command_line(
     assert differing == []
 
 
-def test_no_table_is_shown_that_would_be_saved_without_what_the_drives_report(desk: Opened) -> None:
-    held: list[Route] = []
-    desk.page.route(re.compile(r"/api/v1/devices\?"), lambda route: held.append(route))
-    page = desk.go("/fleet?table=1")
-    expect(page.locator(".legend")).to_be_visible()
-    expect(page.locator("main .loading").first).to_be_visible()
-    expect(page.get_by_role("button", name="as CSV")).to_have_count(0)
-    for route in held:
-        route.continue_()
-    expect(page.get_by_role("button", name="as CSV")).to_be_visible()
-
-
 def test_chosen_disks_are_silenced_each_by_a_silence_of_its_own(desk: Opened, token: str) -> None:
     page = settled(desk.go("/fleet?table=1", token))
     choose_rows_on_page(page, 2).get_by_role("button", name="Silence").click()
