@@ -17,7 +17,9 @@ PEERS = 21
 
 def with_attribute(reading: Reading, id_: int, attribute: Attribute) -> Reading:
     assert isinstance(reading.seen, Smart)
-    return replace(reading, seen=replace(reading.seen, attributes=reading.seen.attributes | {id_: attribute}))
+    return replace(
+        reading, seen=replace(reading.seen, attributes={**reading.seen.attributes, id_: attribute})
+    )
 
 
 def attribute_of(site: Site, serial: str, id_: int) -> dict[str, Any]:
