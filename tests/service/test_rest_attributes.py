@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from predrain.data.ids import DeviceId
-from predrain.data.reading import Attribute, Reading, Smart, Unreadable, UnreadableCause
+from predrain.data.reading import Attribute, Reading, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause
 from tests.service.conftest import NOON, Site, smart_reading, week_of
 from tests.service.test_worker import work
 
