@@ -24,11 +24,13 @@ from predrain.data.plan_refusal import PlanRefusalKind
 from predrain.data.reading import Role
 from predrain.models.forecast.rules.fleet_levels import DriveKind
 from predrain.service.events.event_kinds import HistoryKind
+from predrain.service.fleet.smart_meanings import MeaningSource
 from tests.measure.prose_reading import find_sentence_tables
 from tests.measure.source import ROOT, list_product_files
 
 TABLES: Mapping[str, tuple[type[Enum], set[Enum]]] = {
     "service/events/event_sentences.py:EVENT_TEXTS": (HistoryKind, set()),
+    "service/fleet/smart_meanings.py:SOURCE_TEXTS": (MeaningSource, set()),
     "service/fleet/life_sentences.py:STATE_TEXTS": (LifeState, {LifeState.RETIRED}),
     "service/fleet/life_sentences.py:RETIRED_TEXTS": (RetiredWhy, set()),
     "service/fleet/life_sentences.py:EVIDENCE_TEXTS": (LifeEvidence, set()),
