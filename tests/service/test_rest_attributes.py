@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from predrain.data.ids import DeviceId
-from predrain.data.reading import Attribute, Reading, Smart, Unreadable, UnreadableCause
+from predrain.data.reading import Attribute, Reading, Smart, Unreadable
+from predrain.data.unreadable import UnreadableCause
 from tests.service.conftest import NOON, Site, smart_reading, week_of
 from tests.service.test_worker import work
 
@@ -17,7 +18,9 @@ PEERS = 21
 
 def with_attribute(reading: Reading, id_: int, attribute: Attribute) -> Reading:
     assert isinstance(reading.seen, Smart)
-    return replace(reading, seen=replace(reading.seen, attributes=reading.seen.attributes | {id_: attribute}))
+    return replace(
+        reading, seen=replace(reading.seen, attributes={**reading.seen.attributes, id_: attribute})
+    )
 
 
 def attribute_of(site: Site, serial: str, id_: int) -> dict[str, Any]:

@@ -116,18 +116,6 @@ def test_the_table_is_saved_with_the_columns_and_values_of_the_command_line(
     assert differing == []
 
 
-def test_no_table_is_shown_that_would_be_saved_without_what_the_drives_report(desk: Opened) -> None:
-    held: list[Route] = []
-    desk.page.route(re.compile(r"/api/v1/devices\?"), held.append)
-    page = desk.go("/fleet?table=1")
-    expect(page.locator(".legend")).to_be_visible()
-    expect(page.locator("main .loading").first).to_be_visible()
-    expect(page.get_by_role("button", name="as CSV")).to_have_count(0)
-    for route in held:
-        route.continue_()
-    expect(page.get_by_role("button", name="as CSV")).to_be_visible()
-
-
 def test_chosen_disks_are_silenced_each_by_a_silence_of_its_own(desk: Opened, token: str) -> None:
     page = settled(desk.go("/fleet?table=1", token))
     choose_rows_on_page(page, 2).get_by_role("button", name="Silence").click()
@@ -135,6 +123,11 @@ def test_chosen_disks_are_silenced_each_by_a_silence_of_its_own(desk: Opened, to
     page.get_by_role("button", name="Silence 2 disks").click()
     expect(page.get_by_role("dialog")).to_contain_text("2 silenced.")
     made = [one for one in desk.api("silences")["items"] if one["reason"] == "being moved"]
+    for one in made:  # the demo is shared with tests that begin without a silence
+        lifted = page.request.delete(
+            desk.address(f"/api/v1/silences/{one['id']}"), headers={"Authorization": f"Bearer {token}"}
+        )
+        assert lifted.ok, lifted.text()
     assert len({one["name"] for one in made}) == 2
 
 
