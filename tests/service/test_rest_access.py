@@ -44,10 +44,11 @@ OPEN = {
     "delete session",
     "post enrolment",
     "get healthz",
+    "get activez",
     "get readyz",
     "get metrics",
 }
-"""Sessions and enrolment judge the secret that comes in; the others tell counts alone."""
+"""Sessions and enrolment judge the secret that comes in; the others tell counts, the state of parts, and which service is active."""
 OTHERS = {
     "post readings": Scope.INGEST,
     "post latency": Scope.INGEST,

@@ -109,7 +109,10 @@ def test_every_figure_of_one_process_is_measured_on_a_real_service(
     (tmp_path / "lines").write_text(said.out)
     (figures,) = read_figures(tmp_path / "lines")
     assert set(figures.values) == set(MeasureName) - SHARED_ONLY
-    assert all(value > 0 for name, value in figures.values.items() if name is not MeasureName.GROWTH)
+    # The kernel counts processor time in ticks of 10 ms, and the page's data of 40 disks can take less.
+    may_be_none = (MeasureName.GROWTH, MeasureName.PAGE_CPU)
+    assert all(value > 0 for name, value in figures.values.items() if name not in may_be_none)
+    assert figures.values[MeasureName.PAGE_CPU] >= 0
     assert figures.values[MeasureName.PEAK] >= figures.values[MeasureName.STEADY]
     assert figures.values[MeasureName.SCORE] >= figures.values[MeasureName.READY]
     assert json.loads(said.out)["goals"][MeasureName.GROWTH] == 0.5

@@ -175,7 +175,7 @@ def test_a_blend_is_of_the_shipped_recipe_and_of_those_that_are_named_beside_it(
 @pytest.mark.slow
 def test_without_jax_the_sequence_model_is_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optax", None)
-    with pytest.raises(NoNeuralNetworks, match=r"install predrain\[neural\]"):
+    with pytest.raises(NoNeuralNetworks, match=r"pip install .predrain\[neural\]"):
         members_of(["sequence"])
 
 
