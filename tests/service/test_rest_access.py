@@ -48,7 +48,8 @@ OPEN = {
     "get readyz",
     "get metrics",
 }
-"""Sessions and enrolment judge the secret that comes in; the others tell counts, the state of parts, and which service is active."""
+"""Sessions and enrolment judge the secret that comes in; the others tell counts, the state of parts, and which
+service is active."""
 OTHERS = {
     "post readings": Scope.INGEST,
     "post latency": Scope.INGEST,

@@ -282,7 +282,7 @@ def test_a_cluster_that_does_not_answer_is_no_halt_that_a_person_could_lift(desk
 
 
 def test_an_empty_install_says_how_a_host_is_enrolled(phone: Opened) -> None:
-    for path in ("osds", "outlooks"):
+    for path in ("osds", "outlooks", "devices"):
         answering(phone.page, path, phone.api(path) | {"items": [], "next": None})
     page = settled(phone.go("/fleet"))
     for command in ("predrain token enrol HOST", "predrain collect --enrol TOKEN", "url", "[ceph]"):

@@ -62,8 +62,10 @@ function formOf(asked: string | null, list: readonly Osd[] | null): Form {
 
 function headOf(list: readonly Osd[] | null, loose: readonly DiskRow[] | null, needs: readonly Need[]): string {
   if (list === null) return "Fleet";
-  if (list.length > 0 || (loose !== null && loose.length > 0)) return headline(needs);
-  return status.value?.halt_passes ? "The cluster has not answered yet" : "No disk is known yet";
+  // A cluster that is silent may hide what needs a person, so nothing is called calm.
+  const silent = list.length === 0 && needs.length === 0 && status.value?.halt_passes;
+  if (!silent && (list.length > 0 || (loose !== null && loose.length > 0))) return headline(needs);
+  return silent ? "The cluster has not answered yet" : "No disk is known yet";
 }
 
 /** The other ways to look at the same disks. */
