@@ -91,7 +91,7 @@ def test_an_hour_without_the_service_is_told_and_then_everything_is_fetched_anew
             service.die()
             lost = page.locator(".live.lost")
             expect(lost).to_contain_text("Not live", timeout=60_000)
-            expect(page.get_by_text("ST4000DM000_FIRST").first).to_be_visible()
+            expect(rows.filter(has_text="FIRST")).to_be_visible()
             page.clock.fast_forward("01:10:00")
             expect(lost).to_contain_text("Not live for 1 h", timeout=60_000)
             expect(lost).to_contain_text("data of")
