@@ -114,7 +114,7 @@ class MonthlyReport:
     entries: tuple[ReportEntry, ...]
     """Oldest first."""
 
-    def count(self, *kinds: ReportKind) -> int:
+    def count_entries(self, *kinds: ReportKind) -> int:
         """Return the number of entries of these kinds."""
         return sum(entry.kind in kinds for entry in self.entries)
 

@@ -162,7 +162,7 @@ def test_a_drain_that_ended_tells_its_bytes_and_the_hours_above_the_limit() -> N
     ratios = (1.0, 1.3, None, 1.1)
     samples = tuple(DrainSample(DRAIN.id, time, 0, 1, ratio) for time, ratio in zip(at, ratios, strict=True))
     made = report(ENDED, samples=samples)
-    assert (made.moved_bytes, made.count(ReportKind.DRAIN)) == (700, 1)
+    assert (made.moved_bytes, made.count_entries(ReportKind.DRAIN)) == (700, 1)
     assert (made.hours_above, made.hours_measured) == (pytest.approx(1 / 6), pytest.approx(2 / 6))
 
 
