@@ -75,7 +75,7 @@ class Opened:
 def settled(page: Page) -> Page:
     """The stream is open and no grey bar is left."""
     expect(page.locator(".live.live")).to_be_visible()
-    expect(page.locator(".loading")).to_have_count(0)
+    expect(page.locator(".loading")).to_have_count(0, timeout=30_000)
     return page
 
 
