@@ -14,8 +14,10 @@ from predrain.data.history.history_tables import (
     UnreadableHistory,
     columns_of,
     day_sql,
+    describe_files,
     is_archived,
     is_history,
+    list_history_files,
     table_of,
 )
 from predrain.data.history.row_copies import Copiers
@@ -36,7 +38,9 @@ __all__ = [
     "columns_of",
     "day_sql",
     "decode_plausible_values",
+    "describe_files",
     "is_archived",
     "is_history",
+    "list_history_files",
     "table_of",
 ]

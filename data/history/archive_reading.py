@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from predrain.data.history.history_tables import ARCHIVED
+from predrain.data.history.history_tables import ARCHIVED, PARTITION
 from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import (
     Attribute,
@@ -36,7 +36,6 @@ from predrain.data.wire import wire_bodies
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARTITION: Final = "day="
 IDENTITY: Final = tuple(field.name for field in fields(Identity))
 COUNTERS: Final = tuple(field.name for field in fields(Counters))
 LOGS: Final = tuple(field.name for field in fields(Logs))

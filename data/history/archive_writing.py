@@ -25,14 +25,13 @@ from predrain.data.history.archive_reading import (
     DOCUMENT,
     IDENTITY,
     LOGS,
-    PARTITION,
     DamagedPartition,
     list_partition_files,
     list_partitions,
     read_archive_file,
 )
 from predrain.data.history.drive_rows import EPOCH
-from predrain.data.history.history_tables import ARCHIVED
+from predrain.data.history.history_tables import ARCHIVED, PARTITION
 from predrain.data.history.smart_ranges import LIMITS, believable_one
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Reading, Smart

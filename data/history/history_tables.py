@@ -25,6 +25,12 @@ NUMBERS: Final = (
 TEXTS: Final = ("VARCHAR", "ENUM")
 ARCHIVED: Final = ".hourly.parquet"
 """The ending of a file of the archive (`data.history.archive_reading`), which has many rows of a drive's day."""
+PARTITION: Final = "day="
+"""The beginning of the name of an archive's folder; the day follows."""
+NAMED_AT_MOST: Final = 3
+"""Files that are named one by one."""
+_PARQUET: Final = (".parquet", ".pq")
+_CSV: Final = (".csv", ".csv.gz")
 
 
 class UnreadableHistory(Refusal):
@@ -90,7 +96,38 @@ def quote_sql_text(text: str) -> str:
 
 def is_parquet(path: Path) -> bool:
     """Return whether the file's ending is that of parquet; any other file is CSV."""
-    return path.suffix.lower() in (".parquet", ".pq")
+    return path.suffix.lower() in _PARQUET
+
+
+def list_history_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files that are named, and for a folder the parquet and CSV files below it, sorted by name.
+
+    Raises UnreadableHistory if a folder has none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        below = sorted(file for file in path.rglob("*") if file.name.lower().endswith((*_PARQUET, *_CSV)))
+        if not below:
+            raise UnreadableHistory(
+                f"There is no parquet or CSV file below {path}; name a folder or file with one."
+            )
+        found += below
+    return found
+
+
+def describe_files(paths: Sequence[Path]) -> str:
+    """Return a name for files of one history, for people. Files of an archive are named by their days."""
+    days = sorted({path.parent.name.removeprefix(PARTITION) for path in paths if is_archived(path)})
+    others = [path.stem for path in paths if not is_archived(path)]
+    archive = (
+        [f"archive of {days[0]}" if len(days) == 1 else f"archive of {days[0]} to {days[-1]}"] if days else []
+    )
+    more = len(others) - NAMED_AT_MOST
+    named = [*archive, *(others if more <= 0 else [*others[:NAMED_AT_MOST], f"{more:,} more"])]
+    return ", ".join(named)
 
 
 def is_archived(path: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import History, HistoryFiles, SerialRange
+from predrain.data.history import History, HistoryFiles, SerialRange, describe_files
 from predrain.data.lifespan import HistorySource, Lifespans, without_batches
 from predrain.features.drive_history_rows import FeatureLedger, ledger_of
 from predrain.features.feature_vectors import compute_feature_vectors, rows_at
@@ -124,7 +124,8 @@ def draw_landmarks(
     drawn: list[Landmarks] = []
     for landmarks in crew.map_parts(work, parts):
         drawn.append(landmarks)
-        tell(f"landmarks of {source.files[0].name}, part {len(drawn)} of {len(parts)}: {len(landmarks):,}")
+        told = describe_files(source.files)
+        tell(f"landmarks of {told}, part {len(drawn)} of {len(parts)}: {len(landmarks):,}")
     return join_landmarks(drawn)
 
 

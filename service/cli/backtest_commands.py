@@ -86,6 +86,7 @@ def run_backtest_command(
     json
         print JSON.
     """
+    from predrain.data.history import list_history_files
     from predrain.models.lab.backtest import BacktestPlan, parse_leave_out
     from predrain.models.lab.backtest import run_backtest as run
     from predrain.models.lab.report import require_report_packages
@@ -120,7 +121,7 @@ def run_backtest_command(
     if out:
         require_report_packages()
     with _open_output_folder(out) as folder, show_resampling_progress() as on_step:
-        tried = run(history, plan, folder, tell=_print_progress, on_step=on_step)
+        tried = run(list_history_files(history), plan, folder, tell=_print_progress, on_step=on_step)
         worth = (
             {fleet.fleet.name: _compute_cost_benefit(fleet, limits, plan) for fleet in tried.fleets}
             if limits
@@ -177,6 +178,7 @@ def _print_progress(line: str) -> None:
 
 def _print_backtest(tried: Backtest, worth: Mapping[str, tuple[FailureCostRow, ...]]) -> None:
     from predrain.actions.cost_benefit import format_cost_table
+    from predrain.data.history import describe_files
     from predrain.models.evaluate.score_tables import render_evaluation_report
     from predrain.models.lab.report import further_lines
     from predrain.models.lab.report.report_texts import describe_leakage_check, summarize_fleet
@@ -187,7 +189,7 @@ def _print_backtest(tried: Backtest, worth: Mapping[str, tuple[FailureCostRow, .
     for line in tried.left_out:
         print(line, file=sys.stderr)
     for fleet in tried.fleets:
-        console.rule(", ".join(path.stem for path in fleet.fleet.readings))
+        console.rule(describe_files(fleet.fleet.readings))
         for sentence in summarize_fleet(fleet):
             console.print(sentence)
         for shown in render_evaluation_report(fleet.report, None):

@@ -11,7 +11,9 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from predrain.models.forecast.part_executor import PartExecutor
 
-HistoryFile = Annotated[Path, Parameter(help="History files: parquet or CSV, one or many.")]
+HistoryFile = Annotated[
+    Path, Parameter(help="History files, or folders of them: parquet or CSV, such as an archive.")
+]
 Threads = Annotated[int, Parameter(help="number of threads")]
 Dask = Annotated[
     str | None, Parameter(help="tcp://SCHEDULER:8786, or local:N for N processes here (predrain[scale])")

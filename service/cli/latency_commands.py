@@ -8,11 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.cli.executor_choice import HistoryFile, Threads
+from predrain.service.cli.executor_choice import Threads
 
 
 def score_latency_command(
-    *history: HistoryFile,
+    *history: Annotated[Path, Parameter(help="latency files: parquet or CSV, one or many")],
     out: Annotated[Path, Parameter(help="parquet or CSV, by its ending")],
     threads: Threads = 2,
 ) -> int:

@@ -27,7 +27,7 @@ def score_drives_command(
 
     Example: predrain score drives.parquet --from 2018-05-01 --to 2018-06-30 --every 7 --out scores.parquet
     """
-    from predrain.data.history import HistoryDefects, HistoryFiles
+    from predrain.data.history import HistoryDefects, HistoryFiles, list_history_files
     from predrain.models.deploy.bundle_trial import BundleTrials
     from predrain.models.forecast.bundle import Bundle
     from predrain.models.forecast.history_scores import score_landmark_days as run
@@ -50,7 +50,7 @@ def score_drives_command(
     tell = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
     today = datetime.now(UTC).date()
     with ScoreFile(out) as sink:
-        files = HistoryFiles(history, threads=threads, forgiving=True)
+        files = HistoryFiles(list_history_files(history), threads=threads, forgiving=True)
         with crew_of(dask, rows_per_part, threads) as crew:
             for part in run(
                 files, loaded, first=first, last=last, every=every, today=today, crew=crew, tell=tell

@@ -55,7 +55,7 @@ def train_bundle_command(
 
     Example: predrain train /srv/history/*/part.parquet --state /var/lib/predrain --out bundle
     """
-    from predrain.data.history import HistoryFiles
+    from predrain.data.history import HistoryFiles, list_history_files
     from predrain.data.refusal import Refusal
     from predrain.models.deploy.model_card import card_of
     from predrain.models.forecast.training import TrainingFoundation, save_trained_bundle
@@ -82,12 +82,13 @@ def train_bundle_command(
     continues = not alone and any(given is not None for given in (onto, state, config))
     foundation = TrainingFoundation.load_bundle(onto) if continues else None
     today = datetime.now(UTC).date()
-    found = HistoryFiles(history, threads=threads).find_defects(until=until, today=today)
+    files = list_history_files(history)
+    found = HistoryFiles(files, threads=threads).find_defects(until=until, today=today)
     for sentence in found.sentences():
         print(sentence, file=sys.stderr)
     with crew_of(dask, rows_per_part, threads) as crew:
         trained = run(
-            history,
+            files,
             name=name or out.resolve().name,
             until=until,
             exclude=barred,
@@ -104,7 +105,7 @@ def train_bundle_command(
         from predrain.models.deploy.bundle_registry import Registry
         from predrain.models.forecast.provenance import describe_code, digest_histories
 
-        made_from = describe_code() | {"histories_sha256": digest_histories(history)}
+        made_from = describe_code() | {"histories_sha256": digest_histories(files)}
         made = Registry(tracking_uri).register(
             trained.facts, out, parameters=made_from, figures=trained.figures
         )

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from predrain.data.history import HistoryFiles
+from predrain.data.history import HistoryFiles, describe_files
 from predrain.data.lifespan import HistorySource, sources_of
 from predrain.features.drive_history_rows import FeatureLedger, ledger_of
 from predrain.features.feature_schema import POSITION
@@ -130,7 +130,7 @@ def _build_landmark_films(
         drive = np.array([number.get(str(serial), -1) for serial in landmarks.serial], dtype=np.int64)
         mine = np.flatnonzero(drive >= 0)
         reels[mine] = build_films(ledger_of(history), drive[mine], landmarks.day[mine])
-        tell(f"films of {source.files[0].name}: {len(mine):,}")
+        tell(f"films of {describe_files(source.files)}: {len(mine):,}")
     return reels
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from predrain.data.history import describe_files
 from predrain.models.lab.backtest.backtest_plan import Backtest, BacktestPlan, FleetTrial
 from predrain.models.lab.report import report_tables
 from predrain.models.lab.report.charts import Chart, bytes_chart, draw_charts
@@ -105,7 +106,7 @@ def _describe_method(backtest: Backtest) -> str:
 def _build_fleet_section(fleet: FleetTrial, plan: BacktestPlan, worth: Bytes | None) -> FleetSection:
     counts = fleet.report.counts
     return FleetSection(
-        title=", ".join(path.stem for path in fleet.fleet.readings),
+        title=describe_files(fleet.fleet.readings),
         summary=list(summarize_fleet(fleet)),
         worth=_build_cost_benefit_section(worth) if worth else None,
         charts=list(draw_charts(fleet)),
