@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -74,24 +74,43 @@ class Crew:
 
 
 def stored() -> Work:
-    """The kilobytes that a drive's first 400 days take in a file, by the growth of the file with each reading."""
+    """The kilobytes that a drive's first 400 days take in a file: the growth of the file with each reading, and what it
+    keeps once of a drive (its newest reading and outlook, and its state).
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(SqliteStore(Path(folder) / "store.sqlite")) as store,
     ):
-        crew, sizes, work = Crew(store), [], Work()
+        crew, work = Crew(store), Work()
+        sizes = list[_StoreSize]()
         for hours in range(LOOKS):
             crew.look(hours)
             spent = crew.work()
             work.seconds, work.cpu = work.seconds + spent.seconds, work.cpu + spent.cpu
-            with closing(sqlite3.connect(Path(folder) / "store.sqlite")) as connection:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            sizes.append((Path(folder) / "store.sqlite").stat().st_size)
-    each = (
-        (sizes[-1] - sizes[0]) / (LOOKS - 1) / DRIVES
-    )  # the first look also has what is kept once of a drive
-    work.amount, work.note = each * DAYS / 1_000, f"{each:,.0f} B a reading with its outlook"
+            sizes.append(_measure_store(Path(folder) / "store.sqlite"))
+    each = (sizes[-1].rows - sizes[0].rows) / (LOOKS - 1) / DRIVES
+    once = sizes[-1].newest / DRIVES
+    work.amount = (each * DAYS + once) / 1_000
+    work.note = f"{each:,.0f} B a reading with its outlook, {once:,.0f} B once of a drive"
     return work
+
+
+@dataclass(frozen=True)
+class _StoreSize:
+    """Bytes of a store's file: tables with a row for each drive, and all the rest."""
+
+    newest: int
+    rows: int
+
+
+def _measure_store(path: Path) -> _StoreSize:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (newest,) = connection.execute(
+            "SELECT sum(pgsize) FROM dbstat JOIN sqlite_master USING (name) "
+            "WHERE tbl_name IN ('latest_readings', 'latest_outlooks', 'checkpoints')"
+        ).fetchone()
+    return _StoreSize(newest, path.stat().st_size - newest)
 
 
 def taken_over() -> Work:
