@@ -110,6 +110,39 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth") <= size["width"])
 
 
+_CLIPPED = """() => {
+  const found = [];
+  const width = document.documentElement.clientWidth;
+  for (const one of document.querySelectorAll("body *")) {
+    if (![...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())) continue;
+    if (one.closest("title, script, style, option, noscript") || !one.checkVisibility({ visibilityProperty: true })) continue;
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    const text = range.getBoundingClientRect();
+    if (text.width <= 1 || text.right <= 0) continue;
+    let [left, right] = [0, width];
+    for (let frame = one; frame; frame = frame.parentElement) {
+      const box = frame.getBoundingClientRect();
+      const flow = getComputedStyle(frame).overflowX;
+      if (box.width <= 1) { [left, right] = [-Infinity, Infinity]; break; }  // for screen readers alone
+      if (frame !== document.documentElement && /auto|scroll/.test(flow)) { [left, right] = [-Infinity, Infinity]; break; }
+      if (frame instanceof SVGSVGElement || /hidden|clip/.test(flow)) {
+        if (text.left < box.left - 1 || text.right > box.right + 1) { [left, right] = [box.left, box.right]; break; }
+      }
+    }
+    if (text.left < left - 1 || text.right > right + 1) found.push(one.textContent.trim().slice(0, 80));
+  }
+  return found;
+}"""
+"""A text that a frame scrolls to is not cut off. A text of an SVG is, where it stands beyond the picture."""
+
+
+def list_clipped_texts(page: Page) -> list[str]:
+    """List the texts of which a part lies beside the window, or beyond a frame that hides it."""
+    found: list[str] = page.evaluate(_CLIPPED)
+    return found
+
+
 def unreadable_text(page: Page) -> list[str]:
     """Words that only a program shows: what is unknown must read "not reported"."""
     return re.findall(r"\b(?:NaN|undefined|null|Infinity)\b|\[object", page.locator("main").inner_text())
