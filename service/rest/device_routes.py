@@ -86,6 +86,10 @@ class DeviceBody(ResponseBody):
     advice: Advice | None
     power_on_hours: int | None
     temperature_c: int | None
+    temperature_limit_c: int | None
+    """The drive's own limit of operation."""
+    temperature_critical_c: int | None
+    """The drive's own last limit, above which it may stop."""
     taken_at: datetime | None
 
 
@@ -448,6 +452,8 @@ def _build_device_fields(
         "advice": outlook.advice if outlook else None,
         "power_on_hours": smart.power_on_hours if smart else None,
         "temperature_c": smart.temperature_c if smart else None,
+        "temperature_limit_c": smart.temperature_limit_c if smart else None,
+        "temperature_critical_c": smart.temperature_critical_c if smart else None,
         "taken_at": reading.taken_at if reading else None,
     }
 

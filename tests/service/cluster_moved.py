@@ -2,9 +2,9 @@
 
     python -m tests.service.cluster_moved RECORDING SHARED -I -c PROGRAM
 
-The OSDs and the sizes are those of the recording, and CRUSH places the PGs on the map as it was changed. A change of the
-map or of a setting stands in the next answer of every process. A PG that moves is `backfilling` for BACKFILL_SECONDS,
-and is served by its old members meanwhile.
+The OSDs and the sizes are those of the recording, and CRUSH places the PGs on the map as it was changed. A change of
+the map or of a setting stands in the next answer of every process. A PG that moves is `backfilling` for
+BACKFILL_SECONDS, and is served by its old members meanwhile.
 """
 
 from __future__ import annotations

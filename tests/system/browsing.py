@@ -113,24 +113,26 @@ def fits(page: Page) -> bool:
 _CLIPPED = """() => {
   const found = [];
   const width = document.documentElement.clientWidth;
-  for (const one of document.querySelectorAll("body *")) {
-    if (![...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())) continue;
-    if (one.closest("title, script, style, option, noscript") || !one.checkVisibility({ visibilityProperty: true })) continue;
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const [node, one] = [texts.currentNode, texts.currentNode.parentElement];
+    if (!node.textContent.trim() || !one.checkVisibility({ visibilityProperty: true })) continue;
+    if (one.closest("title, script, style, option, noscript")) continue;
     const range = document.createRange();
-    range.selectNodeContents(one);
+    range.selectNodeContents(node);
     const text = range.getBoundingClientRect();
     if (text.width <= 1 || text.right <= 0) continue;
     let [left, right] = [0, width];
     for (let frame = one; frame; frame = frame.parentElement) {
       const box = frame.getBoundingClientRect();
       const flow = getComputedStyle(frame).overflowX;
-      if (box.width <= 1) { [left, right] = [-Infinity, Infinity]; break; }  // for screen readers alone
-      if (frame !== document.documentElement && /auto|scroll/.test(flow)) { [left, right] = [-Infinity, Infinity]; break; }
+      const scrolls = frame !== document.documentElement && /auto|scroll/.test(flow);
+      if (scrolls || box.width <= 1) { [left, right] = [-Infinity, Infinity]; break; }  // 1: for screen readers alone
       if (frame instanceof SVGSVGElement || /hidden|clip/.test(flow)) {
         if (text.left < box.left - 1 || text.right > box.right + 1) { [left, right] = [box.left, box.right]; break; }
       }
     }
-    if (text.left < left - 1 || text.right > right + 1) found.push(one.textContent.trim().slice(0, 80));
+    if (text.left < left - 1 || text.right > right + 1) found.push(node.textContent.trim().slice(0, 80));
   }
   return found;
 }"""

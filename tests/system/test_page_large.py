@@ -54,7 +54,8 @@ def answer_with_large_fleet(opened: Opened) -> dict[str, str]:
         osd["drain"] = {key: shown[key] for key in fields}
         osd |= {"status": "bad", "p_fail_30d": 0.3, "advice": "drain-now"}
     disks = [
-        disk | {"device": f"{disk['device']}-{osd['osd']}", "serial": f"S{osd['osd']:05}", "host": osd["host"]}
+        disk
+        | {"device": f"{disk['device']}-{osd['osd']}", "serial": f"S{osd['osd']:05}", "host": osd["host"]}
         for osd in osds["items"]
     ]
     for osd, its in zip(osds["items"], disks, strict=True):

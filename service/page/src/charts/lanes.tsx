@@ -1,9 +1,9 @@
 /** Charts stacked on one time axis: each lane names its quantity at the left and its last value beside its line. */
-import { useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { moment } from "../format.ts";
 import { useWidth } from "../width.ts";
 import { layLabels, type Label } from "./labels.ts";
-import { last, linear, roundUp, runs, timeTicks, type Point } from "./scale.ts";
+import { last, linear, nearest, roundUp, runs, timeTicks, valueAt, type Point } from "./scale.ts";
 
 export interface Limit {
   at: number;
@@ -32,7 +32,7 @@ export interface Lane {
   marks?: readonly { at: number; number: number }[];
   /** What is to come: the line goes on dashed from the last value to this. */
   ahead?: { at: number; early: number; late: number; value: number; word: string; under: string } | null;
-  height?: number;
+  height?: number | undefined;
 }
 
 export interface Band {
@@ -69,6 +69,8 @@ const AXIS = 26;
 
 export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Props) {
   const frame = useRef<HTMLDivElement>(null);
+  const [pointed, point] = useState<number | null>(null);
+  const times = useMemo(() => instantsOf(lanes, from, to), [lanes, from, to]);
   const width = useWidth(frame);
   const narrow = width < 520;
   const left = narrow ? 44 : 150;
@@ -93,10 +95,22 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
     return at;
   });
   const bottom = top;
+  const follow = (event: PointerEvent & { currentTarget: SVGSVGElement }): void => {
+    const at = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    point(at < start || at > end ? null : nearest(times, from + ((at - start) / (end - start)) * (to - from)));
+  };
   return (
     <figure class="lanes" ref={frame}>
       {width > 0 && (
-        <svg width={width} height={bottom + AXIS} role="img" aria-label={sentence}>
+        <svg
+          width={width}
+          height={bottom + AXIS}
+          role="img"
+          aria-label={sentence}
+          onPointerMove={follow}
+          onPointerDown={follow}
+          onPointerLeave={() => point(null)}
+        >
           {shown.map(({ band, from: a, to: b }) => (
             <rect key={`${band.kind}${band.from}`} class={`band ${band.kind}`} x={a} y={0} width={b - a} height={bottom}>
               <title>{band.word}</title>
@@ -124,10 +138,50 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
           {lanes.map((lane, index) => (
             <LaneRow key={lane.key} lane={lane} top={(tops[index] ?? 0) + (narrow ? 20 : 0)} x={x} start={start} end={end} narrow={narrow} />
           ))}
+          {pointed !== null && (
+            <Cursor lanes={lanes} tops={tops.map((one) => one + (narrow ? 20 : 0))} at={pointed} x={x(pointed)} start={start} end={end} bottom={bottom} />
+          )}
         </svg>
       )}
       <AsTable lanes={lanes} sentence={sentence} />
     </figure>
+  );
+}
+
+/** Every instant within the axis at which a lane has a value, in order. */
+function instantsOf(lanes: readonly Lane[], from: number, to: number): number[] {
+  const all = new Set(lanes.flatMap((lane) => lane.points.flatMap(([at, value]) => (value === null || at < from || at > to ? [] : [at]))));
+  return [...all].sort((a, b) => a - b);
+}
+
+interface CursorProps {
+  lanes: readonly Lane[];
+  tops: readonly number[];
+  at: number;
+  x: number;
+  start: number;
+  end: number;
+  bottom: number;
+}
+
+/** One line over all lanes, with what each of them was then. */
+function Cursor({ lanes, tops, at, x, start, end, bottom }: CursorProps) {
+  const early = x < (start + end) / 2;
+  return (
+    <g class="cursor">
+      <line x1={x} x2={x} y1={0} y2={bottom} />
+      <text class="axis strong" x={Math.min(end - 44, Math.max(start + 44, x))} y={bottom + 16} text-anchor="middle">
+        {moment(at, null)}
+      </text>
+      {lanes.map((lane, index) => {
+        const value = valueAt(lane.points, at);
+        return (
+          <text key={lane.key} class="cursor-value" x={early ? x + 6 : x - 6} y={(tops[index] ?? 0) + 18} text-anchor={early ? "start" : "end"}>
+            {value === null ? "not reported" : lane.write(value)}
+          </text>
+        );
+      })}
+    </g>
   );
 }
 
