@@ -39,5 +39,5 @@ def parse_temperature_limits(document: JsonObject) -> TemperatureLimits:
 
 
 def _find_limit(*places: tuple[JsonObject, str]) -> int | None:
-    """Return the first limit that is told."""
+    """Return the first limit that the drive states."""
     return next((found for place in places if (found := read_temperature_limit(*place)) is not None), None)

@@ -33,6 +33,7 @@ from tests.system.browsing import (
     DESK,
     PHONE,
     Opened,
+    fits,
     list_clipped_texts,
     picture,
     settled,
@@ -166,10 +167,9 @@ def check_view(page: Page) -> None:
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         for size in (PHONE, DESK):
             page.set_viewport_size(size)
-            page.wait_for_function(
-                "width => document.documentElement.scrollWidth <= width", arg=size["width"]
-            )  # charts follow the width of their frame a moment later
-            assert size is DESK or list_clipped_texts(page) == []
+            # Charts follow the width of their frame a moment later.
+            wait_until(lambda: fits(page), f"a page as narrow as the window ({page.url})")
+            wait_until(lambda: not list_clipped_texts(page), f"whole texts ({list_clipped_texts(page)})")
             assert violations(page) == []
     assert unreadable_text(page) == [], page.url
 

@@ -95,6 +95,8 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
     return at;
   });
   const bottom = top;
+  /** Whether the cursor's own time leaves room for a word at this instant. */
+  const free = (at: number): boolean => pointed === null || Math.abs(x(at) - x(pointed)) > 80;
   const follow = (event: PointerEvent & { currentTarget: SVGSVGElement }): void => {
     const at = event.clientX - event.currentTarget.getBoundingClientRect().left;
     point(at < start || at > end ? null : nearest(times, from + ((at - start) / (end - start)) * (to - from)));
@@ -122,17 +124,21 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
           {timeTicks(from, to, end - start).filter((tick) => now === null || now >= to || Math.abs(x(tick.at) - x(now)) > 40).map((tick) => (
             <g key={tick.at}>
               <line class="grid" x1={x(tick.at)} x2={x(tick.at)} y1={0} y2={bottom} />
-              <text class="axis" x={x(tick.at)} y={bottom + 16} text-anchor="middle">
-                {tick.word}
-              </text>
+              {free(tick.at) && (
+                <text class="axis" x={x(tick.at)} y={bottom + 16} text-anchor="middle">
+                  {tick.word}
+                </text>
+              )}
             </g>
           ))}
           {now !== null && now > from && now < to && (
             <g>
               <line class="now-line" x1={x(now)} x2={x(now)} y1={0} y2={bottom} />
-              <text class="axis strong" x={x(now)} y={bottom + 16} text-anchor="middle">
-                now
-              </text>
+              {free(now) && (
+                <text class="axis strong" x={x(now)} y={bottom + 16} text-anchor="middle">
+                  now
+                </text>
+              )}
             </g>
           )}
           {lanes.map((lane, index) => (

@@ -24,7 +24,7 @@ const NAMES: Record<string, Name> = {
   uncorrected_errors: { title: "Uncorrected errors", under: "count" },
   logged_errors: { title: "Logged errors", under: "commands that failed" },
   failed_self_tests: { title: "Failed self-tests", under: "since the last long one passed" },
-  kernel_errors: { title: "Kernel errors", under: "I/O errors since the reading before" },
+  kernel_errors: { title: "Kernel errors", under: "new I/O errors" },
   link_errors: { title: "Link errors", under: "frames refused" },
   osd_down: { title: "OSD", under: "up, or down" },
   link_losses: { title: "Link losses", under: "count" },
