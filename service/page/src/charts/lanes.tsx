@@ -95,8 +95,9 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
     return at;
   });
   const bottom = top;
-  /** Whether the cursor's own time leaves room for a word at this instant. */
-  const free = (at: number): boolean => pointed === null || Math.abs(x(at) - x(pointed)) > 80;
+  /** The middle of the cursor's own time below the lanes, and whether it leaves room for a word at this instant. */
+  const wordAt = pointed === null ? null : Math.min(end - 44, Math.max(start + 44, x(pointed)));
+  const free = (at: number): boolean => wordAt === null || Math.abs(x(at) - wordAt) > 70;
   const follow = (event: PointerEvent & { currentTarget: SVGSVGElement }): void => {
     const at = event.clientX - event.currentTarget.getBoundingClientRect().left;
     point(at < start || at > end ? null : nearest(times, from + ((at - start) / (end - start)) * (to - from)));
@@ -144,8 +145,8 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
           {lanes.map((lane, index) => (
             <LaneRow key={lane.key} lane={lane} top={(tops[index] ?? 0) + (narrow ? 20 : 0)} x={x} start={start} end={end} narrow={narrow} />
           ))}
-          {pointed !== null && (
-            <Cursor lanes={lanes} tops={tops.map((one) => one + (narrow ? 20 : 0))} at={pointed} x={x(pointed)} start={start} end={end} bottom={bottom} />
+          {pointed !== null && wordAt !== null && (
+            <Cursor lanes={lanes} tops={tops.map((one) => one + (narrow ? 20 : 0))} at={pointed} x={x(pointed)} early={x(pointed) < (start + end) / 2} wordAt={wordAt} bottom={bottom} />
           )}
         </svg>
       )}
@@ -165,18 +166,18 @@ interface CursorProps {
   tops: readonly number[];
   at: number;
   x: number;
-  start: number;
-  end: number;
+  /** Whether the values stand at the right of the line. */
+  early: boolean;
+  wordAt: number;
   bottom: number;
 }
 
 /** One line over all lanes, with what each of them was then. */
-function Cursor({ lanes, tops, at, x, start, end, bottom }: CursorProps) {
-  const early = x < (start + end) / 2;
+function Cursor({ lanes, tops, at, x, early, wordAt, bottom }: CursorProps) {
   return (
     <g class="cursor">
       <line x1={x} x2={x} y1={0} y2={bottom} />
-      <text class="axis strong" x={Math.min(end - 44, Math.max(start + 44, x))} y={bottom + 16} text-anchor="middle">
+      <text class="axis strong" x={wordAt} y={bottom + 16} text-anchor="middle">
         {moment(at, null)}
       </text>
       {lanes.map((lane, index) => {
