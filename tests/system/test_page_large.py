@@ -58,6 +58,7 @@ def answer_with_large_fleet(opened: Opened) -> dict[str, str]:
         | {"device": f"{disk['device']}-{osd['osd']}", "serial": f"S{osd['osd']:05}", "host": osd["host"]}
         for osd in osds["items"]
     ]
+    disks[0] = disk | {"host": osds["items"][0]["host"]}  # the one whose own page is looked at
     for osd, its in zip(osds["items"], disks, strict=True):
         osd["device"] = its["device"]
     answering(opened.page, "osds", osds)
@@ -65,8 +66,6 @@ def answer_with_large_fleet(opened: Opened) -> dict[str, str]:
     answering(opened.page, "drains", {"items": drains, "next": None})
     whole = opened.api(f"drains/{ended['id']}")
     answering(opened.page, f"drains/{drains[0]['id']}", whole | drains[0])
-    known = opened.api(f"devices/{disk['device']}")
-    answering(opened.page, f"devices/{disks[0]['device']}", known | {"device": disks[0]["device"]})
     return {"disk": f"/devices/{disks[0]['device']}", "drain": f"/drains/{drains[0]['id']}"}
 
 
