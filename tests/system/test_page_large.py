@@ -65,7 +65,9 @@ def answer_with_large_fleet(opened: Opened) -> dict[str, str]:
     answering(opened.page, "devices", {"items": disks, "next": None})
     answering(opened.page, "drains", {"items": drains, "next": None})
     whole = opened.api(f"drains/{ended['id']}")
-    answering(opened.page, f"drains/{drains[0]['id']}", whole | drains[0])
+    for drain in drains:
+        answering(opened.page, f"drains/{drain['id']}", whole | drain)
+    answering(opened.page, r"drains/osd\.\d+-1/journal", opened.api(f"drains/{ended['id']}/journal"))
     return {"disk": f"/devices/{disks[0]['device']}", "drain": f"/drains/{drains[0]['id']}"}
 
 
