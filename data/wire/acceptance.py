@@ -116,7 +116,11 @@ def accept_reading(reading: Reading, now: datetime) -> Reading:
             smart,
             counters=replace(smart.counters, **dict.fromkeys(unknown.intersection(_COUNTERS))),
             power_on_hours=None if "power_on_hours" in unknown else smart.power_on_hours,
-            **dict.fromkeys(unknown.intersection(_TEMPERATURES)),
+            temperature_c=None if "temperature_c" in unknown else smart.temperature_c,
+            temperature_limit_c=None if "temperature_limit_c" in unknown else smart.temperature_limit_c,
+            temperature_critical_c=None
+            if "temperature_critical_c" in unknown
+            else smart.temperature_critical_c,
         ),
     )
 
