@@ -111,6 +111,12 @@ class Smart:
     """An NVMe drive's own limit for `available_spare_pct`."""
     logs: Logs | None = None
     """The drive's logs; None if no log was shown."""
+    temperature_limit_c: int | None = None
+    """The drive's own limit of operation: the highest operating temperature (ATA), the warning threshold (NVMe)."""
+    temperature_critical_c: int | None = None
+    """The drive's own last limit: the highest temperature (ATA), the critical threshold (NVMe), the trip point
+    (SCSI).
+    """
 
 
 @dataclass(frozen=True, slots=True)

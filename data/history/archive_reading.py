@@ -140,6 +140,8 @@ def _build_smart(row: Mapping[str, Any]) -> Smart:
         None if bits is None else msgspec.json.decode(bits, type=tuple[int, ...]),
         row.get("spare_threshold_pct"),
         Logs(**{name: row.get(f"log_{name}") for name in LOGS}) if row.get("has_logs") else None,
+        row.get("temperature_limit_c"),
+        row.get("temperature_critical_c"),
     )
 
 

@@ -401,6 +401,8 @@ def _build_smart_columns(smart: Smart) -> dict[str, Any]:
         "temperature_c": smart.temperature_c,
         "exit_bits": None if smart.exit_bits is None else msgspec.json.encode(smart.exit_bits).decode(),
         "spare_threshold_pct": smart.spare_threshold_pct,
+        "temperature_limit_c": smart.temperature_limit_c,
+        "temperature_critical_c": smart.temperature_critical_c,
     }
     exact |= {f"identity_{name}": getattr(smart.identity, name) for name in IDENTITY}
     exact |= {f"counter_{name}": getattr(smart.counters, name) for name in COUNTERS}

@@ -35,6 +35,7 @@ from predrain.data.smart.packed_counts import (
     parse_printed_raw_value,
     unpack_raw_value,
 )
+from predrain.data.smart.temperature_limits import parse_temperature_limits
 
 _MOST_HOURS = 350_400  # forty years, as in data.wire.acceptance
 """More hours than any drive that counts hours can have. A drive that smartctl's database does not know may count
@@ -188,6 +189,7 @@ def _build_ata_smart(
 ) -> Smart:
     statistics = _parse_device_statistics(document)
     hours = _power_on_hours(document, attributes, statistics)
+    limits = parse_temperature_limits(document)
     return Smart(
         protocol=Protocol.ATA,
         identity=drive,
@@ -203,6 +205,8 @@ def _build_ata_smart(
             read_json_object(document, "spare_available"), "threshold_percent"
         ),
         logs=smart_logs.parse_ata_logs(document),
+        temperature_limit_c=limits.operation,
+        temperature_critical_c=limits.critical,
     )
 
 

@@ -18,6 +18,9 @@ JsonObject = Mapping[str, object]
 LARGEST = 2**63 - 1
 """The largest count that stores and wire formats hold; a larger number is no count."""
 
+LIMIT_C = (30, 120)
+"""Smallest and largest upper temperature limit of a drive in °C. A drive without a limit answers 0, 127 or -128."""
+
 _NOTHING: JsonObject = {}
 _LONGEST_TEXT = MODEL.limit
 _DECIMAL = re.compile(r"[+-]?\d+(?:[.,\u066b]\d+)?")
@@ -122,3 +125,9 @@ def read_json_temperature(node: JsonObject, key: str) -> int | None:
     """
     value = read_json_integer(node, key)
     return value if value is not None and value != 0 and -40 <= value <= 120 else None
+
+
+def read_temperature_limit(node: JsonObject, key: str) -> int | None:
+    """Return the upper limit in °C under `key`, or None."""
+    value = read_json_integer(node, key)
+    return value if value is not None and LIMIT_C[0] <= value <= LIMIT_C[1] else None

@@ -17,6 +17,7 @@ from predrain.data.smart.json_values import (
     read_json_temperature,
     read_serial_number,
 )
+from predrain.data.smart.temperature_limits import parse_temperature_limits
 
 _DATA_UNIT_BYTES = 512_000
 _HEXADECIMAL = re.compile(r"(?:0x)?([0-9a-f]{16}|[0-9a-f]{32})")
@@ -40,6 +41,7 @@ def parse_nvme_smart(document: JsonObject, passed: bool | None, exit_bits: tuple
     log = read_json_object(document, "nvme_smart_health_information_log")
     hours = read_json_count(read_json_object(document, "power_on_time"), "hours")
     current = read_json_temperature(read_json_object(document, "temperature"), "current")
+    limits = parse_temperature_limits(document)
     return Smart(
         protocol=Protocol.NVME,
         identity=parse_nvme_identity(document),
@@ -50,6 +52,8 @@ def parse_nvme_smart(document: JsonObject, passed: bool | None, exit_bits: tuple
         exit_bits=exit_bits,
         spare_threshold_pct=read_json_percent(log, "available_spare_threshold"),
         logs=smart_logs.parse_nvme_logs(document),
+        temperature_limit_c=limits.operation,
+        temperature_critical_c=limits.critical,
     )
 
 

@@ -23,6 +23,7 @@ from predrain.data.smart.json_values import (
     read_json_temperature,
     read_serial_number,
 )
+from predrain.data.smart.temperature_limits import parse_temperature_limits
 
 _GIGABYTE = 10**9  # SPC-5 counts bytes; smartctl prints them divided by 10^9
 _HEXADECIMAL = re.compile(r"(?:0x)?([0-9a-f]{1,32})", re.IGNORECASE)
@@ -58,6 +59,7 @@ def parse_scsi_identity(document: JsonObject) -> Identity:
 
 def parse_scsi_smart(document: JsonObject, passed: bool | None, exit_bits: tuple[int, ...] | None) -> Smart:
     """Parse the report of a SCSI drive."""
+    limits = parse_temperature_limits(document)
     return Smart(
         protocol=Protocol.SCSI,
         identity=parse_scsi_identity(document),
@@ -70,6 +72,8 @@ def parse_scsi_smart(document: JsonObject, passed: bool | None, exit_bits: tuple
             read_json_object(document, "spare_available"), "threshold_percent"
         ),
         logs=smart_logs.parse_scsi_logs(document),
+        temperature_limit_c=limits.operation,
+        temperature_critical_c=limits.critical,
     )
 
 

@@ -35,6 +35,7 @@ LONGEST_WINDOW = timedelta(days=1)
 
 _COUNT = (0, 2**32 - 2)  # 2^32 - 1 and the all-ones of wider registers mean "nothing here" and are no count
 _BYTES = (0, 10**19)  # 10 GB/s for thirty years
+_LIMIT_C = (1, 150)
 _WIDEST = 2**64
 WIDEST_MEASURE = 2**63
 NO_OSD = 2**31 - 1  # CRUSH has it for "none"
@@ -48,6 +49,8 @@ PLAUSIBLE: Mapping[str, tuple[int, int]] = {
     "bytes_read": _BYTES,
     "power_on_hours": (0, 350_400),  # forty years
     "temperature_c": (-60, 150),
+    "temperature_limit_c": _LIMIT_C,
+    "temperature_critical_c": _LIMIT_C,
 }
 """Smallest and largest value of a number that a drive can truly have."""
 
@@ -114,6 +117,10 @@ def accept_reading(reading: Reading, now: datetime) -> Reading:
             counters=replace(smart.counters, **dict.fromkeys(unknown.intersection(_COUNTERS))),
             power_on_hours=None if "power_on_hours" in unknown else smart.power_on_hours,
             temperature_c=None if "temperature_c" in unknown else smart.temperature_c,
+            temperature_limit_c=None if "temperature_limit_c" in unknown else smart.temperature_limit_c,
+            temperature_critical_c=None
+            if "temperature_critical_c" in unknown
+            else smart.temperature_critical_c,
         ),
     )
 
@@ -163,6 +170,8 @@ def accept_source(host: str, window_start: datetime, now: datetime) -> None:
 
 _COUNTERS = tuple(field.name for field in fields(Counters))
 _counters = attrgetter(*_COUNTERS)
+_TEMPERATURES = ("temperature_c", "temperature_limit_c", "temperature_critical_c")
+_temperatures = attrgetter(*_TEMPERATURES)
 _MEASURED = tuple(
     field.name for field in fields(LatencySummary) if field.name not in ("host", "window_start", "cluster")
 )
@@ -177,7 +186,7 @@ _row = attrgetter(*_ROW)
 
 def _list_checked_numbers(smart: Smart) -> tuple[int | None, ...]:
     """Return the checked numbers in the order of PLAUSIBLE."""
-    return (*_counters(smart.counters), smart.power_on_hours, smart.temperature_c)
+    return (*_counters(smart.counters), smart.power_on_hours, *_temperatures(smart))
 
 
 def _check_osds_and_kernel_errors(reading: Reading) -> None:
@@ -209,7 +218,7 @@ def _check_smart_counts(reading: Reading) -> None:
     """
     assert isinstance(reading.seen, Smart)
     smart, identity = reading.seen, reading.seen.identity
-    own = _list_checked_numbers(smart)[:-1]  # without the temperature
+    own = _list_checked_numbers(smart)[: -len(_TEMPERATURES)]
     sizes = (identity.capacity_bytes, identity.rotation_rpm)
     rows = chain.from_iterable(map(_row, smart.attributes.values()))
     with suppress(OverflowError):

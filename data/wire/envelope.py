@@ -96,9 +96,9 @@ class _Schema:
 _SCHEMAS: Mapping[type, _Schema] = {
     Reading: _Schema(
         "reading",
-        4,
+        5,
         wire_bodies.READING,
-        dict.fromkeys((1, 2, 3, 4), wire_bodies.READING),
+        dict.fromkeys((1, 2, 3, 4, 5), wire_bodies.READING),
         at_once=_AtOnce(wire_bodies.READING),
     ),
     LatencySummary: _Schema("latency", 3, wire_bodies.LATENCY, dict.fromkeys((1, 2, 3), wire_bodies.LATENCY)),

@@ -119,8 +119,10 @@ class Tokens:
 
 
 def new_token() -> str:
-    """Return 256 random bits, URL-safe."""
-    return secrets.token_urlsafe(32)
+    """Return 256 random bits, URL-safe. A command line would read a token with a leading `-` as an option."""
+    while (token := secrets.token_urlsafe(32)).startswith("-"):
+        pass
+    return token
 
 
 def read_or_make(path: Path) -> str:

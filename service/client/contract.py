@@ -1037,6 +1037,16 @@ class DeviceBody(Struct, frozen=True, kw_only=True):
     advice: str | None
     power_on_hours: int | None
     temperature_c: int | None
+    temperature_limit_c: (
+        Annotated[int, Meta(description="The drive's own limit of operation.")] | None
+    )
+    temperature_critical_c: (
+        Annotated[
+            int,
+            Meta(description="The drive's own last limit, above which it may stop."),
+        ]
+        | None
+    )
     taken_at: datetime | None
 
 
@@ -1654,6 +1664,16 @@ class WholeDeviceBody(Struct, frozen=True, kw_only=True):
     advice: str | None
     power_on_hours: int | None
     temperature_c: int | None
+    temperature_limit_c: (
+        Annotated[int, Meta(description="The drive's own limit of operation.")] | None
+    )
+    temperature_critical_c: (
+        Annotated[
+            int,
+            Meta(description="The drive's own last limit, above which it may stop."),
+        ]
+        | None
+    )
     taken_at: datetime | None
     osd_devices: list[OsdDeviceBody]
     identity: IdentityBody | None

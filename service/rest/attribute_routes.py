@@ -25,13 +25,12 @@ from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Reader
 from predrain.service.rest.dependencies import TheApplication
 from predrain.service.rest.device_routes import Id, known_device
+from predrain.service.rest.operating_limit import find_operating_limit
 from predrain.service.rest.shared_bodies import ResponseBody, smart_of
 
 router = APIRouter(tags=["devices"])
 POINTS = 120
 """The most points of a small chart."""
-AIRFLOW = 190
-"""The attribute whose normalised value is 100 less the temperature on drives that state a limit by its threshold."""
 
 
 class RarityBody(ResponseBody):
@@ -227,19 +226,9 @@ def _build_temperature_body(
     ]
     return TemperatureBody(
         now_c=seen.temperature_c,
-        limit_c=find_temperature_limit(seen),
+        limit_c=limit if (limit := find_operating_limit(seen)) is not None else seen.temperature_critical_c,
         compared=len(others),
         hotter=sum(one > seen.temperature_c for one in others),
         median_c=median(others) if others else None,
         hottest_c=max(others) if others else None,
     )
-
-
-def find_temperature_limit(seen: Smart) -> int | None:
-    """Return the drive's own limit in °C: 100 less the threshold of attribute 190, if its normalised value is 100 less
-    its temperature; else None.
-    """
-    airflow = seen.attributes.get(AIRFLOW)
-    if airflow is None or airflow.value is None or not airflow.threshold:
-        return None
-    return 100 - airflow.threshold if airflow.value == 100 - airflow.raw else None

@@ -28,6 +28,7 @@ from predrain.service.rest.authentication import Actor, Reader
 from predrain.service.rest.dependencies import TheApplication, create_singleton_dependency, in_turn
 from predrain.service.rest.idempotency import Once
 from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
+from predrain.service.rest.operating_limit import find_operating_limit
 from predrain.service.rest.outlook_routes import Cursor, Limit
 from predrain.service.rest.problem_answers import HttpProblem, declare_problem_responses
 from predrain.service.rest.shared_bodies import (
@@ -86,6 +87,10 @@ class DeviceBody(ResponseBody):
     advice: Advice | None
     power_on_hours: int | None
     temperature_c: int | None
+    temperature_limit_c: int | None
+    """The drive's own limit of operation."""
+    temperature_critical_c: int | None
+    """The drive's own last limit, above which it may stop."""
     taken_at: datetime | None
 
 
@@ -448,6 +453,8 @@ def _build_device_fields(
         "advice": outlook.advice if outlook else None,
         "power_on_hours": smart.power_on_hours if smart else None,
         "temperature_c": smart.temperature_c if smart else None,
+        "temperature_limit_c": find_operating_limit(smart) if smart else None,
+        "temperature_critical_c": smart.temperature_critical_c if smart else None,
         "taken_at": reading.taken_at if reading else None,
     }
 

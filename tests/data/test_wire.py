@@ -97,6 +97,8 @@ UNREADABLE_3 = replace(
 CLUSTER = ClusterId("6b1f4c1e-6f0d-11ee-9a7c-0050569a3c11")
 SEATS_4 = tuple(replace(one, cluster=CLUSTER) for one in SEATS)
 ATA_4, UNREADABLE_4 = replace(ATA_2, osd_devices=SEATS_4), replace(UNREADABLE_3, osd_devices=SEATS_4)
+assert isinstance(ATA_4.seen, Smart)
+ATA_5 = replace(ATA_4, seen=replace(ATA_4.seen, temperature_limit_c=60, temperature_critical_c=70))
 LATENCY_3 = replace(LATENCY_2, cluster=CLUSTER)
 BATCH_3 = LatencyBatch(
     HostName("ceph-17"),
@@ -113,7 +115,8 @@ VALUES: dict[str, Any] = {
     "dead_letter.v1": DEAD, "reading.v2": ATA_2, "reading_unreadable.v2": UNREADABLE_2,
     "latency.v2": LATENCY_2, "latency_batch.v1": BATCH, "latency_batch.v2": BATCH_2, "dead_letter.v2": DEAD_2,
     "reading.v3": ATA_2, "reading_unreadable.v3": UNREADABLE_3, "reading.v4": ATA_4,
-    "reading_unreadable.v4": UNREADABLE_4, "latency.v3": LATENCY_3, "latency_batch.v3": BATCH_3,
+    "reading_unreadable.v4": UNREADABLE_4, "reading.v5": ATA_5, "reading_unreadable.v5": UNREADABLE_4,
+    "latency.v3": LATENCY_3, "latency_batch.v3": BATCH_3,
 }  # fmt: skip
 OLDER = {
     "reading.v1",
@@ -127,6 +130,8 @@ OLDER = {
     "reading_unreadable.v2",
     "reading.v3",
     "reading_unreadable.v3",
+    "reading.v4",
+    "reading_unreadable.v4",
     "latency.v2",
     "latency_batch.v2",
 }
@@ -242,9 +247,9 @@ def test_a_damaged_envelope_is_read_or_poison_and_nothing_else(data: st.DataObje
 
 
 def test_a_newer_version_is_poison_that_says_to_update() -> None:
-    raw = _sent(ATA, version=5, body={"of": "tomorrow"}, signature="new in the header, too")
+    raw = _sent(ATA, version=6, body={"of": "tomorrow"}, signature="new in the header, too")
     with pytest.raises(
-        UndecodableRecord, match=r"reading of version 5 and this predrain reads up to 4: update it"
+        UndecodableRecord, match=r"reading of version 6 and this predrain reads up to 5: update it"
     ):
         decode_envelope(raw, Reading)
 

@@ -116,12 +116,14 @@ def test_a_reading_that_only_a_broken_sender_makes_is_refused_with_its_number(
         ("command_timeouts", 2**48 - 1),
         ("temperature_c", 2**31),
         ("temperature_c", -128),
+        ("temperature_limit_c", 0),
+        ("temperature_critical_c", 2**31),
         ("available_spare_pct", 101),
         ("bytes_read", 2**70),
     ],
 )
 def test_a_number_that_no_drive_can_have_is_unknown_and_the_rest_is_kept(field: str, number: int) -> None:
-    own = field in ("power_on_hours", "temperature_c")
+    own = hasattr(SMART, field)
     kept = replace(SMART, passed=False)
     reading = replace(
         READING,

@@ -17,7 +17,7 @@ import sys
 import time
 import types
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -174,9 +174,14 @@ class Cluster:
             return 0, keys.get(key, "").encode() if verb == "get" else b"", ""
 
 
-if __name__ == "__main__":
-    Cluster.recording, Cluster.path = Path(sys.argv[1]), Path(sys.argv[2])
+def play_cluster(cluster: type[Cluster], arguments: Sequence[str]) -> None:
+    """Run the program of the rados channel with `cluster` as `rados.Rados`."""
+    cluster.recording, cluster.path = Path(arguments[1]), Path(arguments[2])
     played = types.ModuleType("rados")
-    played.Rados = Cluster  # type: ignore[attr-defined]
+    played.Rados = cluster  # type: ignore[attr-defined]
     sys.modules["rados"] = played
-    exec(compile(sys.argv[-1], "rados_child.py", "exec"), {"__name__": "__main__"})
+    exec(compile(arguments[-1], "rados_child.py", "exec"), {"__name__": "__main__"})
+
+
+if __name__ == "__main__":
+    play_cluster(Cluster, sys.argv)

@@ -12,7 +12,8 @@ from predrain.data.reading import Attribute, Counters, Identity, Protocol, Readi
 from predrain.service.fleet.drive_models import compute_failure_rate
 from predrain.service.fleet.smart_meanings import UNKNOWN_MEANING, find_attribute_meaning
 from predrain.service.fleet.value_rarity import ValueRarity, compare_values, list_value_meanings
-from predrain.service.rest.attribute_routes import find_temperature_limit, thin_points
+from predrain.service.rest.attribute_routes import thin_points
+from predrain.service.rest.operating_limit import find_operating_limit
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -88,8 +89,9 @@ def test_a_small_chart_keeps_the_highest_value_of_each_share_of_the_time() -> No
 def test_a_drive_states_its_temperature_limit_by_the_threshold_of_attribute_190() -> None:
     airflow = Attribute("Airflow_Temperature_Cel", 30, 70, 50, 40)
     seen = replace(drive("A"), attributes={190: airflow})
-    assert find_temperature_limit(seen) == 60
-    assert find_temperature_limit(drive("A")) is None
+    assert find_operating_limit(seen) == 60
+    assert find_operating_limit(replace(seen, temperature_limit_c=55)) == 55
+    assert find_operating_limit(drive("A")) is None
 
 
 def test_hours_and_temperature_are_listed_once_unless_the_attribute_packs_more_into_its_raw_value() -> None:

@@ -110,6 +110,41 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth") <= size["width"])
 
 
+_CLIPPED = """() => {
+  const found = [];
+  const width = document.documentElement.clientWidth;
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const [node, one] = [texts.currentNode, texts.currentNode.parentElement];
+    if (!node.textContent.trim() || !one.checkVisibility({ visibilityProperty: true })) continue;
+    if (one.closest("title, script, style, option, noscript")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const text = range.getBoundingClientRect();
+    if (text.width <= 1 || text.right <= 0) continue;
+    let [left, right] = [0, width];
+    for (let frame = one; frame; frame = frame.parentElement) {
+      const box = frame.getBoundingClientRect();
+      const flow = getComputedStyle(frame).overflowX;
+      const scrolls = frame !== document.documentElement && /auto|scroll/.test(flow);
+      if (scrolls || box.width <= 1) { [left, right] = [-Infinity, Infinity]; break; }  // 1: for screen readers alone
+      if (frame instanceof SVGSVGElement || /hidden|clip/.test(flow)) {
+        if (text.left < box.left - 1 || text.right > box.right + 1) { [left, right] = [box.left, box.right]; break; }
+      }
+    }
+    if (text.left < left - 1 || text.right > right + 1) found.push(node.textContent.trim().slice(0, 80));
+  }
+  return found;
+}"""
+"""A text that a frame scrolls to is not cut off. A text of an SVG is, where it stands beyond the picture."""
+
+
+def list_clipped_texts(page: Page) -> list[str]:
+    """List the texts of which a part lies beside the window, or beyond a frame that hides it."""
+    found: list[str] = page.evaluate(_CLIPPED)
+    return found
+
+
 def unreadable_text(page: Page) -> list[str]:
     """Words that only a program shows: what is unknown must read "not reported"."""
     return re.findall(r"\b(?:NaN|undefined|null|Infinity)\b|\[object", page.locator("main").inner_text())

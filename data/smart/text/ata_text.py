@@ -17,6 +17,8 @@ _ROW_BEGINS = re.compile(rf"(?:{_BYTE}) +\S+ +(?:0x[0-9a-fA-F]{{4}}|[POSRCK-]{{6
 _STATISTIC = re.compile(
     r"(0x[0-9a-f]{2}|\d{1,3}) +0x([0-9a-f]{3}) +\d +(-?\d+)(~?) +(?:[NDC-]{3}[+~]? +)?([A-Z].*)"
 )
+_LIMIT = re.compile(r"Min/Max (recommended Temperature|Temperature Limit): +-?\d+/ *(-?\d+) Celsius")
+_LIMITS = {"recommended Temperature": "op_limit_max", "Temperature Limit": "limit_max"}
 _WWN = re.compile(r"([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})", re.IGNORECASE)
 _STILL = frozenset({4, 5, 12, 187, 192, 197, 198})
 """Counts that do not change from one command to the next; rates, hours and temperatures do."""
@@ -48,7 +50,7 @@ def parse_rotation_rate(told: dict[str, str]) -> int | None:
 
 def parse_ata_text_tables(lines: Sequence[str]) -> dict[str, object]:
     """Parse attributes, statistics and the rest from all lines."""
-    rows, pages = [], dict[int, list[dict[str, object]]]()
+    rows, pages, limits = [], dict[int, list[dict[str, object]]](), dict[str, int]()
     found: dict[str, object] = {}
     for place, line in enumerate(lines):
         if match := _ROW.fullmatch(line) or _wrapped_row(line, lines[place + 1 : place + 2]):
@@ -60,10 +62,14 @@ def parse_ata_text_tables(lines: Sequence[str]) -> dict[str, object]:
             found.setdefault(
                 "ata_sct_status", {"temperature": {"current": parse_signed_number(line.partition(":")[2])}}
             )
+        elif match := _LIMIT.fullmatch(line):
+            limits[_LIMITS[match[1]]] = int(match[2])
         elif line.startswith("Pending Defects log (GP Log 0x0c)") and not line.endswith("supported"):
             found["ata_pending_defects_log"] = {"count": _count_pending_defects(lines[place + 1 :])}
     if rows:
         found["ata_smart_attributes"] = {"table": rows}
+    if limits:
+        found["ata_sct_temperature_history"] = {"temperature": limits}
     if pages:
         found["ata_device_statistics"] = {
             "pages": [{"number": number, "table": table} for number, table in pages.items()]

@@ -52,4 +52,8 @@ def parse_nvme_text_health(told: dict[str, str]) -> dict[str, object]:
         health[key] = parse_checked_size(told.get(label, ""), _DATA_UNIT_BYTES)
     if match := re.match(r"0x([0-9a-fA-F]{2})\b", told.get("critical warning", "")):
         health["critical_warning"] = int(match[1], 16)
-    return {"nvme_smart_health_information_log": health}
+    thresholds = {
+        key: parse_signed_number(told.get(f"{key} comp. temp. threshold", ""))
+        for key in ("warning", "critical")
+    }
+    return {"nvme_smart_health_information_log": health, "nvme_composite_temperature_threshold": thresholds}

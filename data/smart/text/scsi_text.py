@@ -52,7 +52,10 @@ def parse_scsi_text_counters(told: dict[str, str], lines: Sequence[str]) -> dict
         "scsi_percentage_used_endurance_indicator": parse_whole_number(
             told.get("percentage used endurance indicator", told.get("ss media used endurance indicator", ""))
         ),
-        "temperature": {"current": parse_signed_number(told.get("current drive temperature", ""))},
+        "temperature": {
+            "current": parse_signed_number(told.get("current drive temperature", "")),
+            "drive_trip": parse_signed_number(told.get("drive trip temperature", "")),
+        },
     }
     reported = (
         parse_signed_number(match[1]) for line in lines if (match := _REPORTED_TEMPERATURE.fullmatch(line))

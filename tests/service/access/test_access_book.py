@@ -26,7 +26,7 @@ from predrain.service.access.credentials import (
 )
 from predrain.service.access.rate_limits import TokenBuckets
 from predrain.service.access.sessions import Sessions
-from predrain.service.access.tokens import Caller, Scope, Tokens
+from predrain.service.access.tokens import Caller, Scope, Tokens, new_token
 from tests.service.conftest import SetClock
 
 READ = (Scope.READ,)
@@ -72,6 +72,12 @@ def test_a_token_says_who_comes_with_it_and_is_kept_as_a_hash_only(
     )
     assert secret.encode() not in b"".join(store.read_notes(ROOM).values())
     assert all(secret not in name for name in store.read_notes(ROOM))
+
+
+def test_no_token_begins_like_an_option_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(("-9WwkgkRYBM", "--x", "a-token"))
+    monkeypatch.setattr("predrain.service.access.tokens.secrets.token_urlsafe", lambda _: next(drawn))
+    assert new_token() == "a-token"
 
 
 def test_a_token_ends_at_its_time_and_says_when_that_was(book: CredentialBook, clock: SetClock) -> None:

@@ -1785,6 +1785,10 @@ export interface components {
             advice: components["schemas"]["Advice"] | null;
             power_on_hours: number | null;
             temperature_c: number | null;
+            /** @description The drive's own limit of operation. */
+            temperature_limit_c: number | null;
+            /** @description The drive's own last limit, above which it may stop. */
+            temperature_critical_c: number | null;
             taken_at: string | null;
         };
         /** @description A drain that this device had. */
@@ -3050,6 +3054,10 @@ export interface components {
             advice: components["schemas"]["Advice"] | null;
             power_on_hours: number | null;
             temperature_c: number | null;
+            /** @description The drive's own limit of operation. */
+            temperature_limit_c: number | null;
+            /** @description The drive's own last limit, above which it may stop. */
+            temperature_critical_c: number | null;
             taken_at: string | null;
             osd_devices: components["schemas"]["OsdDeviceBody"][];
             identity: components["schemas"]["IdentityBody"] | null;

@@ -1,9 +1,9 @@
 /** Charts stacked on one time axis: each lane names its quantity at the left and its last value beside its line. */
-import { useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { moment } from "../format.ts";
 import { useWidth } from "../width.ts";
 import { layLabels, type Label } from "./labels.ts";
-import { last, linear, roundUp, runs, timeTicks, type Point } from "./scale.ts";
+import { last, linear, nearest, roundUp, runs, timeTicks, valueAt, type Point } from "./scale.ts";
 
 export interface Limit {
   at: number;
@@ -32,7 +32,7 @@ export interface Lane {
   marks?: readonly { at: number; number: number }[];
   /** What is to come: the line goes on dashed from the last value to this. */
   ahead?: { at: number; early: number; late: number; value: number; word: string; under: string } | null;
-  height?: number;
+  height?: number | undefined;
 }
 
 export interface Band {
@@ -69,6 +69,8 @@ const AXIS = 26;
 
 export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Props) {
   const frame = useRef<HTMLDivElement>(null);
+  const [pointed, point] = useState<number | null>(null);
+  const times = useMemo(() => instantsOf(lanes, from, to), [lanes, from, to]);
   const width = useWidth(frame);
   const narrow = width < 520;
   const left = narrow ? 44 : 150;
@@ -93,10 +95,25 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
     return at;
   });
   const bottom = top;
+  /** The middle of the cursor's own time below the lanes, and whether it leaves room for a word at this instant. */
+  const wordAt = pointed === null ? null : Math.min(end - 44, Math.max(start + 44, x(pointed)));
+  const free = (at: number): boolean => wordAt === null || Math.abs(x(at) - wordAt) > 70;
+  const follow = (event: PointerEvent & { currentTarget: SVGSVGElement }): void => {
+    const at = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    point(at < start || at > end ? null : nearest(times, from + ((at - start) / (end - start)) * (to - from)));
+  };
   return (
     <figure class="lanes" ref={frame}>
       {width > 0 && (
-        <svg width={width} height={bottom + AXIS} role="img" aria-label={sentence}>
+        <svg
+          width={width}
+          height={bottom + AXIS}
+          role="img"
+          aria-label={sentence}
+          onPointerMove={follow}
+          onPointerDown={follow}
+          onPointerLeave={() => point(null)}
+        >
           {shown.map(({ band, from: a, to: b }) => (
             <rect key={`${band.kind}${band.from}`} class={`band ${band.kind}`} x={a} y={0} width={b - a} height={bottom}>
               <title>{band.word}</title>
@@ -108,26 +125,70 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
           {timeTicks(from, to, end - start).filter((tick) => now === null || now >= to || Math.abs(x(tick.at) - x(now)) > 40).map((tick) => (
             <g key={tick.at}>
               <line class="grid" x1={x(tick.at)} x2={x(tick.at)} y1={0} y2={bottom} />
-              <text class="axis" x={x(tick.at)} y={bottom + 16} text-anchor="middle">
-                {tick.word}
-              </text>
+              {free(tick.at) && (
+                <text class="axis" x={x(tick.at)} y={bottom + 16} text-anchor="middle">
+                  {tick.word}
+                </text>
+              )}
             </g>
           ))}
           {now !== null && now > from && now < to && (
             <g>
               <line class="now-line" x1={x(now)} x2={x(now)} y1={0} y2={bottom} />
-              <text class="axis strong" x={x(now)} y={bottom + 16} text-anchor="middle">
-                now
-              </text>
+              {free(now) && (
+                <text class="axis strong" x={x(now)} y={bottom + 16} text-anchor="middle">
+                  now
+                </text>
+              )}
             </g>
           )}
           {lanes.map((lane, index) => (
             <LaneRow key={lane.key} lane={lane} top={(tops[index] ?? 0) + (narrow ? 20 : 0)} x={x} start={start} end={end} narrow={narrow} />
           ))}
+          {pointed !== null && wordAt !== null && (
+            <Cursor lanes={lanes} tops={tops.map((one) => one + (narrow ? 20 : 0))} at={pointed} x={x(pointed)} early={x(pointed) < (start + end) / 2} wordAt={wordAt} bottom={bottom} />
+          )}
         </svg>
       )}
       <AsTable lanes={lanes} sentence={sentence} />
     </figure>
+  );
+}
+
+/** Every instant within the axis at which a lane has a value, in order. */
+function instantsOf(lanes: readonly Lane[], from: number, to: number): number[] {
+  const all = new Set(lanes.flatMap((lane) => lane.points.flatMap(([at, value]) => (value === null || at < from || at > to ? [] : [at]))));
+  return [...all].sort((a, b) => a - b);
+}
+
+interface CursorProps {
+  lanes: readonly Lane[];
+  tops: readonly number[];
+  at: number;
+  x: number;
+  /** Whether the values stand at the right of the line. */
+  early: boolean;
+  wordAt: number;
+  bottom: number;
+}
+
+/** One line over all lanes, with what each of them was then. */
+function Cursor({ lanes, tops, at, x, early, wordAt, bottom }: CursorProps) {
+  return (
+    <g class="cursor">
+      <line x1={x} x2={x} y1={0} y2={bottom} />
+      <text class="axis strong" x={wordAt} y={bottom + 16} text-anchor="middle">
+        {moment(at, null)}
+      </text>
+      {lanes.map((lane, index) => {
+        const value = valueAt(lane.points, at);
+        return (
+          <text key={lane.key} class="cursor-value" x={early ? x + 6 : x - 6} y={(tops[index] ?? 0) + 18} text-anchor={early ? "start" : "end"}>
+            {value === null ? "not reported" : lane.write(value)}
+          </text>
+        );
+      })}
+    </g>
   );
 }
 

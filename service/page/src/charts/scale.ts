@@ -71,6 +71,30 @@ export function runs(points: readonly Point[], atIntervals = true): [number, num
   return all;
 }
 
+/** The value that is known at an instant: the last one before it, or of it. Null where none is, or a gap lies between. */
+export function valueAt(points: readonly Point[], at: number): number | null {
+  let known: number | null = null;
+  for (const [time, value] of points) {
+    if (time > at) break;
+    known = value;
+  }
+  return known;
+}
+
+/** The instant of `times`, which are in order, that lies nearest to `at`; null of none. */
+export function nearest(times: readonly number[], at: number): number | null {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] ?? 0) < at) low = middle + 1;
+    else high = middle;
+  }
+  const [before, after] = [times[low - 1], times[low]];
+  if (before === undefined || after === undefined) return after ?? before ?? null;
+  return at - before <= after - at ? before : after;
+}
+
 export function last(points: readonly Point[]): [number, number] | null {
   for (let index = points.length - 1; index >= 0; index -= 1) {
     const point = points[index];

@@ -65,7 +65,7 @@ export function Device({ id }: { id: string }) {
           <Home id={id} />
           <div class="columns">
             <div class="stack">
-              <HistoryCard history={history.data} refused={history.refused} outlook={outlook} days={days} now={now.value} />
+              <HistoryCard history={history.data} refused={history.refused} facts={data} osd={under.length === 1 ? osd : null} days={days} now={now.value} />
               {!ended && <SelfTestCard device={data.device} />}
               <Done facts={data} />
             </div>

@@ -1,11 +1,15 @@
 /** What the disk reported: forecast, the counters that moved, latency and temperature, on one time axis. */
-import type { History, Outlook } from "../api/contract.ts";
-import { Lanes, type Band } from "../charts/lanes.tsx";
+import type { Device, History, HistoryEvent, Osd } from "../api/contract.ts";
+import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
 import { gapsIn } from "../charts/scale.ts";
 import { plural } from "../format.ts";
 import { Loading, Refused } from "../pieces.tsx";
+import { useResource } from "../resource.ts";
 import { route, withQuery } from "../route.ts";
+import { osdSeries } from "./osd_series.ts";
 import { lanesOf } from "./series.ts";
+
+const HOUR_MS = 3_600_000;
 
 const RANGES = [
   { days: 7, word: "7 d" },
@@ -16,14 +20,19 @@ const RANGES = [
 interface Props {
   history: History | null;
   refused: string | null;
-  outlook: Outlook | null;
+  facts: Device;
+  /** The OSD on the disk, where there is one alone. */
+  osd: Osd | null;
   days: number;
   now: string | null;
 }
 
-export function HistoryCard({ history, refused, outlook, days, now }: Props) {
+export function HistoryCard({ history, refused, facts, osd, days, now }: Props) {
   const all = route.value.query.get("counters") === "all";
-  const drawn = history ? lanesOf(history.series, outlook, all) : null;
+  const events = useResource<{ items: HistoryEvent[] }>(history && osd ? eventsPath(facts.device, Date.parse(history.from)) : null);
+  const series = history ? [...history.series, ...(osd && events.data ? [osdSeries(events.data.items, Date.parse(history.from), Date.parse(history.to), osd.up)] : [])] : [];
+  const heat = { limit: facts.temperature_limit_c, critical: facts.temperature_critical_c };
+  const drawn = history ? lanesOf(series, facts.outlook, all, heat) : null;
   return (
     <section class="card history">
       <header class="card-head">
@@ -36,7 +45,7 @@ export function HistoryCard({ history, refused, outlook, days, now }: Props) {
             </a>
           ))}{" "}
           {drawn && (drawn.more || all) && (
-            <a href={withQuery({ counters: all ? null : "all" })}>{all ? "only what moved" : `all ${history?.series.length} series`}</a>
+            <a href={withQuery({ counters: all ? null : "all" })}>{all ? "only what moved" : `all ${series.length} series`}</a>
           )}
         </p>
       </header>
@@ -62,6 +71,12 @@ export function HistoryCard({ history, refused, outlook, days, now }: Props) {
   );
 }
 
+/** By the hour, so that the answer is known until the next one. */
+function eventsPath(device: string, from: number): string {
+  const since = new Date(Math.floor(from / HOUR_MS) * HOUR_MS).toISOString();
+  return `history?${new URLSearchParams([["disk", device], ["kind", "osd_down"], ["kind", "osd_up"], ["limit", "1000"], ["since", since]]).toString()}`;
+}
+
 /** Where no series has a point, nothing was read: shaded over all lanes. */
 function silences(history: History): Band[] {
   const times = [...new Set(history.series.flatMap((one) => one.points.filter((p) => p[1] !== null).map((p) => p[0])))].sort((a, b) => a - b);
@@ -72,7 +87,7 @@ function silences(history: History): Band[] {
   });
 }
 
-function inWords(lanes: ReturnType<typeof lanesOf>["lanes"]): string {
+function inWords(lanes: readonly Lane[]): string {
   const said = lanes.map((lane) => {
     const values = lane.points.flatMap((point) => (point[1] === null ? [] : [point[1]]));
     const first = values[0];

@@ -65,7 +65,7 @@ export function SelfTestCard({ device }: { device: string }) {
 }
 
 function Tests({ tests }: { tests: SelfTests | null }) {
-  if (tests === null) return <p class="muted">The drive has reported no self-tests yet.</p>;
+  if (tests === null) return <p class="muted">The collector of its host has not sent the drive's log of self-tests yet.</p>;
   return (
     <>
       {tests.running && (

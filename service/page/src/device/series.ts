@@ -1,6 +1,6 @@
 /** What a device's series are called, how their numbers are written, and which chart a reason points at. */
 import type { Outlook, Reason, Series } from "../api/contract.ts";
-import type { Lane } from "../charts/lanes.tsx";
+import type { Lane, Limit } from "../charts/lanes.tsx";
 import { last, type Point } from "../charts/scale.ts";
 import { count, percent, ratio } from "../format.ts";
 
@@ -24,8 +24,9 @@ const NAMES: Record<string, Name> = {
   uncorrected_errors: { title: "Uncorrected errors", under: "count" },
   logged_errors: { title: "Logged errors", under: "commands that failed" },
   failed_self_tests: { title: "Failed self-tests", under: "since the last long one passed" },
-  kernel_errors: { title: "Kernel errors", under: "I/O errors since the reading before" },
+  kernel_errors: { title: "Kernel errors", under: "new I/O errors" },
   link_errors: { title: "Link errors", under: "frames refused" },
+  osd_down: { title: "OSD", under: "up, or down" },
   link_losses: { title: "Link losses", under: "count" },
   percentage_used: { title: "Rated life used", under: "%" },
   available_spare_pct: { title: "Available spare", under: "%" },
@@ -56,6 +57,12 @@ const BY_ATTRIBUTE: Record<string, string> = {
 const FELT = new Set(["read_ms", "write_ms"]);
 const DULL = new Set(["power_on_hours", "bytes_written", "bytes_read"]);
 const FIRST = 6;
+/** Drawn below all else on the same axis, whether they moved or not: where did the errors begin, and how warm was it? */
+const BESIDE = ["kernel_errors", "osd_down", "crc_errors", "link_errors", "temperature_c"];
+/** px of a lane whose counter stands still. */
+const STILL_HEIGHT = 44;
+/** px of the temperature with its limits, which may lie near each other. */
+const HEAT_HEIGHT = 116;
 /** The rank of what never moved. */
 const STILL = 6;
 
@@ -67,18 +74,37 @@ export interface Drawn {
   more: boolean;
 }
 
-export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean): Drawn {
+/** The drive's own limits in °C; null where it states none. */
+export interface Heat {
+  limit: number | null;
+  critical: number | null;
+}
+
+export const NO_LIMITS: Heat = { limit: null, critical: null };
+
+export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean, heat: Heat = NO_LIMITS): Drawn {
   const reasons = outlook?.reasons ?? [];
   const pointed = new Set(reasons.map(counterOf).filter((name) => name !== null));
   const ranked = [...series].sort((a, b) => rank(a, pointed) - rank(b, pointed));
-  if (all) return { lanes: ranked.map((one) => lane(one, outlook)), still: [], more: false };
-  const shown = ranked.filter((one) => rank(one, pointed) < STILL).slice(0, FIRST);
-  const still = ranked.filter((one) => rank(one, pointed) === STILL).map((one) => lane(one, outlook));
+  const draw = (one: Series): Lane => lane(one, outlook, heat);
+  if (all) return { lanes: ranked.map(draw), still: [], more: false };
+  const beside = besideOf(series);
+  const others = ranked.filter((one) => !beside.includes(one));
+  const shown = [...others.filter((one) => rank(one, pointed) < STILL).slice(0, FIRST), ...beside];
+  const still = others.filter((one) => rank(one, pointed) === STILL).map(draw);
   return {
-    lanes: shown.map((one) => lane(one, outlook)),
+    lanes: shown.map((one) => (BESIDE.includes(one.name) && one.name !== "temperature_c" && !moves(one) ? { ...draw(one), height: STILL_HEIGHT } : draw(one))),
     still: still.map((one) => `${one.title.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${one.write(last(one.points)?.[1] ?? 0)}`),
     more: ranked.length > shown.length,
   };
+}
+
+/** Of the two counters of a link, the one that moved; one of them is enough. */
+function besideOf(series: readonly Series[]): Series[] {
+  const found = BESIDE.flatMap((name) => series.filter((one) => one.name === name));
+  const links = found.filter((one) => one.name === "crc_errors" || one.name === "link_errors");
+  const link = links.find(moves) ?? links[0];
+  return found.filter((one) => !links.includes(one) || one === link);
 }
 
 /** Forecast first, then what the reasons speak of, then what moved, then latency and temperature. */
@@ -101,7 +127,7 @@ function counterOf(reason: Reason): string | null {
   return BY_ATTRIBUTE[reason.counter] ?? reason.counter;
 }
 
-function lane(series: Series, outlook: Outlook | null): Lane {
+function lane(series: Series, outlook: Outlook | null, heat: Heat): Lane {
   const name = NAMES[series.name] ?? { title: series.name.replaceAll("_", " "), under: series.unit ?? "" };
   const marks = (outlook?.reasons ?? [])
     .map((reason, index) => ({ number: index + 1, counter: counterOf(reason) }))
@@ -116,13 +142,35 @@ function lane(series: Series, outlook: Outlook | null): Lane {
   if (series.name === "latency_ratio") {
     return { ...base, draw: "line", from: 0.8, to: 1.5, write: ratio, limits: [{ at: 1.25, word: "slow", tone: "plain" }] };
   }
+  if (series.name === "osd_down") {
+    return { ...base, draw: "step", changesOnly: true, from: 0, to: 1, write: (value) => (value > 0 ? "down" : "up"), tick: (value) => (value > 0 ? "down" : "up") };
+  }
   if (FELT.has(series.name)) return { ...base, draw: "line", from: 0, write: (value) => `${value.toFixed(1)} ms`, tick: (value) => short(value) };
   if (series.name === "temperature_c") {
-    return { ...base, draw: "line", from: 20, to: 50, write: (value) => `${Math.round(value)} \u00b0C`, tick: (value) => String(Math.round(value)) };
+    const none = heat.limit === null && heat.critical === null;
+    return {
+      ...base,
+      under: none ? `${name.under}, no limit reported` : name.under,
+      draw: "line",
+      from: 20,
+      to: 50,
+      write: (value) => `${Math.round(value)} \u00b0C`,
+      tick: (value) => String(Math.round(value)),
+      limits: limitsOf(heat),
+      height: none ? undefined : HEAT_HEIGHT,
+    };
   }
   const percentage = series.name === "percentage_used" || series.name === "available_spare_pct";
   if (percentage) return { ...base, draw: "step", from: 0, to: 100, write: (value) => `${Math.round(value)} %`, tick: (value) => String(Math.round(value)) };
   return { ...base, draw: "step", from: floorOf(series.points), write: (value) => count(value), tick: (value) => short(value) };
+}
+
+/** The last limit alone where both are one. */
+function limitsOf({ limit, critical }: Heat): Limit[] {
+  const found: Limit[] = [];
+  if (critical !== null) found.push({ at: critical, word: limit === critical ? "the drive's limit" : "the drive's last limit", tone: "bad" });
+  if (limit !== null && limit !== critical) found.push({ at: limit, word: "the drive's limit", tone: "warning" });
+  return found;
 }
 
 /** 0, unless the counter stood so high before that its rise would not be seen from there. */

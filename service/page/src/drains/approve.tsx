@@ -128,7 +128,7 @@ function factsOf(drain: DrainWhole, osd: Osd | null): Fact[] {
   return [
     { name: "Data", approve: plan ? `${size}, ${plural(plan.pgs, "PG")}` : "not reported", nothing: `${size} rebuilt at once, when it dies` },
     { name: "Time", approve: `${about(plan?.eta_hours)}${plan?.bottleneck ? `. Bottleneck: ${plan.bottleneck}` : ""}`, nothing: lives },
-    { name: "Clients", approve: "watched: holds above 1.2x their latency before, backs off above 1.5x", nothing: "recovery at full speed beside the clients" },
+    { name: "Clients", approve: "where their latency is measured: holds above 1.2x of the hour before, backs off above 1.5x", nothing: "recovery at full speed beside the clients" },
     { name: "Redundancy", approve: "every copy is made before the old one goes", nothing: `${plan ? plural(plan.pgs, "PG") : "its PGs"} one copy short until rebuilt` },
     { name: "Space", approve: [fullest, whole].filter(Boolean).join("; ") || "not reported", nothing: "the same data, all at once" },
     {
@@ -143,7 +143,7 @@ function factsOf(drain: DrainWhole, osd: Osd | null): Fact[] {
 /** The same for what moves data to a disk, or none. */
 function besidesOf({ intent, plan }: DrainWhole): Fact[] {
   const time = `${about(plan?.eta_hours)}${plan?.bottleneck ? `. Bottleneck: ${plan.bottleneck}` : ""}`;
-  const clients = "watched: holds above 1.2x their latency before";
+  const clients = "where their latency is measured: holds above 1.2x of the hour before";
   if (intent === "quarantine") {
     return [
       { name: "Data", approve: "none moves", nothing: "none moves" },

@@ -69,6 +69,12 @@ export function Progress({ drain, Title }: { drain: DrainWhole; Title: "h1" | "h
   );
 }
 
+/** The unit of an axis whose largest value is `bytes`; that of `tib`. */
+function sizeUnit(bytes: number): { bytes: number; word: string } {
+  const word = tib(bytes).split(" ")[1] ?? "TiB";
+  return { word, bytes: word === "MiB" ? 2 ** 20 : word === "GiB" ? 2 ** 30 : TIB };
+}
+
 /** What has become of the part that is told. */
 const MOVED: Record<Intent, string> = { replace: "moved", remove: "moved", fill: "filled", quarantine: "led by others" };
 
@@ -125,11 +131,13 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
   const left = (drain.remaining_hours ?? 0) * 3_600_000;
   const done = end + left;
   const to = left > 0 ? end + left * 1.15 : end;
+  const most = Math.max(...timeline.bytes_left.map((value) => value ?? 0), drain.progress.planned_bytes, 1);
+  const unit = sizeUnit(most);
   const lanes: Lane[] = [
     {
       key: "left",
       title: drain.intent === "fill" ? "Data to come" : "Data left",
-      under: "TiB",
+      under: unit.word,
       points: pair(timeline.bytes_left),
       draw: "step",
       changesOnly: true,
@@ -137,8 +145,8 @@ function Chart({ drain, timeline }: { drain: DrainWhole; timeline: Timeline }) {
       tone: "acting",
       from: 0,
       write: (value) => tib(value),
-      tick: (value) => (value / TIB).toFixed(1),
-      to: Math.max(...timeline.bytes_left.map((value) => value ?? 0), drain.progress.planned_bytes, 1),
+      tick: (value) => (value / unit.bytes).toFixed(unit.bytes === TIB ? 1 : 0),
+      to: most,
       height: 104,
       ahead: left > 0 ? { at: done, early: end + left * 0.8, late: end + left * 1.15, value: 0, word: `done about ${stamp(done)}`, under: "if nothing holds it" } : null,
     },

@@ -48,7 +48,7 @@ const SIZE = column("size", "Size", { class: "nowrap", cell: (row) => inTb(bytes
 const AGE = column("age", "Age", { class: "nowrap", cell: (row) => age(ageDays(row)) });
 const HEAT = column("temperature", "Temp.", {
   class: "nowrap",
-  cell: (row) => (row.disk?.temperature_c == null ? "not reported" : `${row.disk.temperature_c} \u00b0C`),
+  cell: (row) => (row.disk?.temperature_c == null ? "not reported" : warmth(row.disk.temperature_c, row.disk.temperature_limit_c ?? row.disk.temperature_critical_c)),
 });
 const LIKELY = column("life_p10", "Likely life", {
   class: "nowrap",
@@ -83,6 +83,11 @@ export const OSD_COLUMNS: readonly SheetColumn<DiskRow>[] = [
   column("drain"),
   ...CSV_ONLY,
 ];
+
+/** "36 of 70 \u00b0C": the drive's own limit beside it, where it states one. */
+function warmth(celsius: number, limit: number | null): string {
+  return limit === null ? `${celsius} \u00b0C` : `${celsius} of ${limit} \u00b0C`;
+}
 
 /** Drives are sold by decimal terabytes, as `predrain disks` says their size. */
 function inTb(bytes: number | null): string {

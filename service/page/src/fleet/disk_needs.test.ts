@@ -17,6 +17,20 @@ test("disks that failed or are retired are no rows, and those that need somebody
   );
 });
 
+test("a disk that a rule calls bad stands above warnings and unknown disks, with a probability or without", () => {
+  const rows = rowsOfDisks([
+    disk("U", { status: "unknown", p_fail_30d: null }),
+    disk("W", { status: "warning", p_fail_30d: null }),
+    disk("P", { status: "warning", p_fail_30d: 0.2 }),
+    disk("B", BAD),
+    disk("R", { status: "bad", p_fail_30d: null }),
+  ]);
+  assert.deepEqual(
+    rows.map((row) => row.name),
+    ["R", "B", "P", "W", "U"],
+  );
+});
+
 test("a bad disk without a cluster is copied and replaced, since nothing can be drained", () => {
   const { needs } = needsOfDisks(rowsOfDisks([disk("B", BAD), disk("A")]), NOW);
   assert.deepEqual(

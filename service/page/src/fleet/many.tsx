@@ -7,7 +7,7 @@ import { FATES } from "../fates.ts";
 import { count, plural, sentence } from "../format.ts";
 import { want } from "../live.ts";
 import { Acting, Modal, WhyOff } from "../pieces.tsx";
-import { SPANS } from "../spans.ts";
+import { NO_SILENCING, SilenceFields } from "../silence_fields.tsx";
 import { actingOff } from "../state.ts";
 import { MOST_AT_ONCE, askEach, deviceOf, drainable, outcomesOf, proposalsOf, silencesOf, type Asked, type Result } from "./many.ts";
 import type { DiskRow } from "./rows.ts";
@@ -53,27 +53,14 @@ interface AskProps {
 }
 
 function AskSilence({ rows, onClose }: AskProps) {
-  const [hours, setHours] = useState(SPANS[0]!.hours);
-  const [why, setWhy] = useState("");
+  const [told, tell] = useState(NO_SILENCING);
+  const why = told.why.trim();
   const disks = plural(rows.length, "disk");
   return (
-    <Ask title={`Silence ${disks}`} yes={`Silence ${disks}`} did="silenced" ready={why.trim() !== ""} asked={() => silencesOf(rows, hours, why.trim())} onClose={onClose}>
+    <Ask title={`Silence ${disks}`} yes={`Silence ${disks}`} did="silenced" ready={why !== ""} asked={() => silencesOf(rows, told.hours, why)} onClose={onClose}>
       <p>No message about these disks is sent until then. Forecasts and drains go on. Each has a silence of its own, which can be lifted.</p>
       <Names rows={rows} />
-      <label class="typed">
-        For how long
-        <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
-          {SPANS.map((span) => (
-            <option value={span.hours} key={span.hours}>
-              {span.said}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="typed">
-        Reason of the silences
-        <input value={why} maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" />
-      </label>
+      <SilenceFields told={told} tell={tell} label="Reason of the silences" />
     </Ask>
   );
 }

@@ -36,14 +36,24 @@ export function rowsOfDisks(disks: readonly Disk[]): DiskRow[] {
     .sort(byUrgency);
 }
 
-/** What needs somebody first: what is not good before what is, and of those the most probable to fail. */
+/** What needs somebody at once, in this order; a rule calls a disk bad without a probability. */
+const AT_ONCE: readonly Condition[] = ["bad", "down"];
+
+/** What needs somebody at once, then what is not good, and of equal ones the most probable to fail. */
 function byUrgency(a: DiskRow, b: DiskRow): number {
+  const [rankA, rankB] = [rankOf(a.shown), rankOf(b.shown)];
+  const unknown = rankA < AT_ONCE.length ? 2 : 0;
   return (
-    Number(a.shown === "good") - Number(b.shown === "good") ||
-    (chance(b) ?? 2) - (chance(a) ?? 2) ||
+    rankA - rankB ||
+    (chance(b) ?? unknown) - (chance(a) ?? unknown) ||
     CONDITIONS.indexOf(a.shown) - CONDITIONS.indexOf(b.shown) ||
     (a.osd && b.osd ? a.osd.osd - b.osd.osd : a.key < b.key ? -1 : 1)
   );
+}
+
+function rankOf(shown: Condition): number {
+  const place = AT_ONCE.indexOf(shown);
+  return place >= 0 ? place : AT_ONCE.length + Number(shown === "good");
 }
 
 export const chance = (row: DiskRow): number | null => (row.osd ?? row.disk)?.p_fail_30d ?? null;

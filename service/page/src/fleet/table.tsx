@@ -17,7 +17,7 @@ export function DiskTable({ rows, columns }: { rows: readonly DiskRow[]; columns
         rows={rows}
         columns={columns}
         keyOf={keyOf}
-        caption={(order) => `${plural(rows.length, "disk")}, ${order ?? "most probable to fail first"}`}
+        caption={(order) => `${plural(rows.length, "disk")}, ${order ?? "most urgent first"}`}
         file="disks.csv"
         choice={{ chosen, choose, nameOf: (key) => named.get(key) ?? key }}
       />

@@ -5,11 +5,11 @@ import { liftSilence, silence } from "../act.ts";
 import type { Cause, Silence, SilencePreview } from "../api/contract.ts";
 import { plural } from "../format.ts";
 import { NO_MATCHERS, matchersText, previewPath } from "../matchers.ts";
-import { SPANS } from "../spans.ts";
 import type { Matchers } from "../matchers.ts";
 import { At, Acting, Loading, Modal, Refused, WhyOff } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
 import { Shape } from "../shape.tsx";
+import { NO_SILENCING, SilenceFields } from "../silence_fields.tsx";
 
 const SHOWN = 6;
 /** A preview is asked for when nobody has typed for this long. */
@@ -157,33 +157,20 @@ function Preview({ matchers }: { matchers: Matchers }) {
 }
 
 function SilenceForm(props: { title: string; matchers: Matchers; children: ComponentChildren; onClose: () => void }) {
-  const [why, setWhy] = useState("");
-  const [hours, setHours] = useState(SPANS[0]!.hours);
+  const [told, tell] = useState(NO_SILENCING);
+  const why = told.why.trim();
   return (
     <Modal title={props.title} onClose={props.onClose}>
       {props.children}
-      <label class="typed">
-        For how long
-        <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
-          {SPANS.map((span) => (
-            <option value={span.hours} key={span.hours}>
-              {span.said}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="typed">
-        Reason of the silence
-        <input value={why} maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" />
-      </label>
+      <SilenceFields told={told} tell={tell} label="Reason of the silence" />
       <div class="buttons">
         <button
           type="button"
           class="button primary"
-          disabled={why.trim() === "" || previewPath(props.matchers) === null}
+          disabled={why === "" || previewPath(props.matchers) === null}
           onClick={() => {
             props.onClose();
-            void silence(props.matchers, hours, why.trim());
+            void silence(props.matchers, told.hours, why);
           }}
         >
           Silence it

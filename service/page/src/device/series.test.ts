@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HistoryEvent, Series } from "../api/contract.ts";
+import { nearest, valueAt } from "../charts/scale.ts";
+import { osdSeries } from "./osd_series.ts";
+import { lanesOf } from "./series.ts";
+
+const series = (name: string, ...values: (number | null)[]): Series => ({ name, unit: "count", points: values.map((value, at) => [at * 1_000, value]) });
+const keys = (...all: Series[]): string[] => lanesOf(all, null, false).lanes.map((one) => one.key);
+
+test("errors of kernel, OSD and link and the temperature stand together at the end, whether they moved or not", () => {
+  const found = keys(series("temperature_c", 30, 31), series("crc_errors", 0, 0), series("kernel_errors", 0, 0), series("pending", 0, 8), series("osd_down", 0, 0));
+  assert.deepEqual(found, ["pending", "kernel_errors", "osd_down", "crc_errors", "temperature_c"]);
+});
+
+test("of the two counters of a link the one that moved is drawn", () => {
+  assert.deepEqual(keys(series("crc_errors", 0, 0), series("link_errors", 0, 3)), ["link_errors"]);
+  assert.deepEqual(keys(series("crc_errors", 0, 0), series("link_errors", 2, 2)), ["crc_errors"]);
+});
+
+test("the temperature has the drive's own limits, and a drive without one says so", () => {
+  const heat = series("temperature_c", 30, 31);
+  const limits = (limit: number | null, critical: number | null) => lanesOf([heat], null, false, { limit, critical }).lanes[0]!;
+  assert.deepEqual(
+    limits(60, 70).limits?.map((one) => [one.at, one.tone]),
+    [
+      [70, "bad"],
+      [60, "warning"],
+    ],
+  );
+  assert.deepEqual(limits(70, 70).limits?.map((one) => one.at), [70]);
+  assert.deepEqual(limits(null, 68).limits?.map((one) => one.at), [68]);
+  assert.match(limits(null, null).under, /no limit reported/);
+});
+
+test("an OSD is down from its event on, and before the first event it was the other", () => {
+  const event = (kind: string, at: number): HistoryEvent => ({ kind, at: new Date(at).toISOString() }) as HistoryEvent;
+  const points = osdSeries([event("osd_up", 3_000), event("osd_down", 2_000), event("disk_silent", 2_500)], 1_000, 9_000, true).points;
+  assert.deepEqual(points, [[1_000, 0], [2_000, 1], [3_000, 0], [9_000, 0]]);
+  assert.deepEqual(osdSeries([], 1_000, 9_000, false).points, [[1_000, 1], [9_000, 1]]);
+});
+
+test("the cursor stands at the nearest instant and shows what was known then", () => {
+  const times = [1_000, 2_000, 10_000];
+  assert.deepEqual([0, 1_400, 1_600, 7_000, 99_000].map((at) => nearest(times, at)), [1_000, 1_000, 2_000, 10_000, 10_000]);
+  assert.equal(nearest([], 5), null);
+  const points = [[1_000, 3], [2_000, null], [10_000, 5]] as const;
+  assert.deepEqual([500, 1_000, 1_999, 2_000, 10_001].map((at) => valueAt(points, at)), [null, 3, 3, null, 5]);
+});
