@@ -84,6 +84,9 @@ release: .venv/.run ## one commit and a tag for VERSION=n.n.n, after checks; not
 	@test -n "$(VERSION)" || { echo "release: name the version: make release VERSION=0.2.0" >&2; exit 1; }
 	@$(PY) -m deploy.release "$(VERSION)" $(if $(DATE),--date "$(DATE)") $(ARGS)
 
+release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/
+	@deploy/release/build
+
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
 
@@ -195,4 +198,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb deb-parts release man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
