@@ -43,18 +43,22 @@ def split_sections(changelog: str) -> dict[str, str]:
     return {title: text.strip("\n") for title, text in zip(titles, parts[2::2], strict=True)}
 
 
-def check_changelog(changelog: str, formats: Mapping[str, int]) -> None:
-    """Compare the section `Unreleased` with the `formats` of the code, by name.
-
-    Raises ChangelogRefused if the section has no entry, names a format with another version than the code, or does not
-    name a format whose version is not that of the newest release.
-    """
-    sections = split_sections(changelog)
-    section = sections.pop(UNRELEASED)
-    if not _ENTRY.search(section):
+def check_entries(changelog: str) -> None:
+    """Raise ChangelogRefused if the section `Unreleased` has no entry."""
+    if not _ENTRY.search(split_sections(changelog)[UNRELEASED]):
         raise ChangelogRefused(
             f"the section {UNRELEASED} of CHANGELOG.md has no entry, so there is nothing to release; list what changed"
         )
+
+
+def check_formats(changelog: str, formats: Mapping[str, int]) -> None:
+    """Compare the section `Unreleased` with the `formats` of the code, by name.
+
+    Raises ChangelogRefused if the section names a format with another version than the code, or does not name a format
+    whose version is not that of the newest release.
+    """
+    sections = split_sections(changelog)
+    section = sections.pop(UNRELEASED)
     named = _find_named_formats(section, formats)
     for name, version in named:
         if version != formats[name]:

@@ -8,7 +8,7 @@ from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 
-from deploy.release.changelog import check_changelog, write_release
+from deploy.release.changelog import check_entries, check_formats, write_release
 from deploy.release.git_checkout import GitCheckout, GitRefused
 from deploy.release.version_places import ReleaseVersion, read_project_version, replace_versions
 from predrain.data.refusal import Refusal
@@ -61,7 +61,8 @@ def plan_release(
             f"there is a tag v{version} already; give a newer version, or look at it by: git show v{version}"
         )
     changelog = (folder / CHANGELOG).read_text()
-    check_changelog(changelog, formats)
+    check_entries(changelog)
+    check_formats(changelog, formats)
     released, section = write_release(changelog, str(version), day or checkout.read_commit_day(), formats)
     texts = {CHANGELOG: released, **replace_versions(folder, current, version)}
     return PlannedRelease(version, texts, f"predrain {version}\n\n{section}")

@@ -23,7 +23,7 @@ from predrain.actions.cluster.signed_keys import SignedKeys, compute_digest
 from predrain.data.drain import Drain, DrainState
 from predrain.data.ids import DeviceId
 from predrain.data.outcome import DriveFate
-from predrain.data.store import documents
+from predrain.data.store import documents, store_schema
 from predrain.data.store.sqlite_store import SqliteStore, version_of_file
 from predrain.data.wire import encode_envelope
 from predrain.service.cli import main
@@ -38,7 +38,7 @@ from tests.service.test_up import acting, until
 from tests.service.v0_1_0.test_0_1_0 import HERE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-RELEASED, PRESENT = 5, 11
+RELEASED, PRESENT = 5, store_schema.VERSION
 """Versions of the store: of 0.1.0, and of this predrain."""
 
 
