@@ -141,9 +141,9 @@ TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 
 test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
-test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own (root, systemd)
+test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own; artefacts of two clones (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common
-	@.venv/bin/pytest -m machine tests/system/install
+	@.venv/bin/pytest -m machine tests/system/install tests/release
 
 CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile
 
