@@ -14,6 +14,8 @@ WAY ?=
 RANDOM_SEEDS ?= 200
 RELEASE ?= pacific
 ONLY ?=
+VERSION ?=
+DATE ?=
 ROOM ?=
 CEPH_PACKAGES := ceph-mon ceph-mgr ceph-osd ceph-common ceph-mgr-modules-core libsqlite3-mod-ceph python3-rados \
   python3-ceph-argparse
@@ -78,6 +80,13 @@ deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
 deb-parts: deb ## the size of both Debian packages, and the ten largest parts of each
 	@deploy/deb/parts dist/predrain*.deb
 
+release: .venv/.run ## one commit and a tag for VERSION=n.n.n, after checks; nothing is pushed (DATE=day; ARGS=--dry-run)
+	@test -n "$(VERSION)" || { echo "release: name the version: make release VERSION=0.2.0" >&2; exit 1; }
+	@$(PY) -m deploy.release "$(VERSION)" $(if $(DATE),--date "$(DATE)") $(ARGS)
+
+release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/
+	@deploy/release/build
+
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
 
@@ -132,9 +141,9 @@ TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 
 test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
-test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own (root, systemd)
+test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own; artefacts of two clones (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common
-	@.venv/bin/pytest -m machine tests/system/install
+	@.venv/bin/pytest -m machine tests/system/install tests/release
 
 CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile
 
@@ -189,4 +198,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb deb-parts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

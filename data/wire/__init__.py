@@ -17,7 +17,13 @@ from predrain.data.wire.acceptance import (
     accept_source,
     find_implausible_numbers,
 )
-from predrain.data.wire.envelope import Envelope, UndecodableRecord, decode_envelope, encode_envelope
+from predrain.data.wire.envelope import (
+    Envelope,
+    UndecodableRecord,
+    decode_envelope,
+    encode_envelope,
+    list_wire_versions,
+)
 from predrain.data.wire.latency_wire import accept_windows
 from predrain.data.wire.strict_json import InvalidValue
 from predrain.data.wire.wire_bodies import AuditEnd, DeadLetter, StoreMark
@@ -41,4 +47,5 @@ __all__ = [
     "decode_envelope",
     "encode_envelope",
     "find_implausible_numbers",
+    "list_wire_versions",
 ]

@@ -121,6 +121,11 @@ _SCHEMAS: Mapping[type, _Schema] = {
 }
 
 
+def list_wire_versions() -> Mapping[str, int]:
+    """Return the version of each schema that this predrain writes, by its name."""
+    return {schema.name: schema.version for schema in _SCHEMAS.values()}
+
+
 def encode_envelope(body: T, *, producer: str, sequence: int, sent_at: datetime) -> bytes:
     """Return one envelope as JSON. Raises InvalidValue if `body` breaks its invariants or is too long to send."""
     schema = _SCHEMAS[type(body)]

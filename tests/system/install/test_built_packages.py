@@ -5,12 +5,17 @@ The tests of `test_packages.py` install them on machines, which takes long; thes
 
 from __future__ import annotations
 
+import csv
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.system.install.conftest import Packages, build
 
@@ -94,3 +99,42 @@ def test_the_collector_package_runs_and_names_the_other_package_for_the_service(
     assert "Traceback" not in served.stderr
     assert "install" in served.stderr
     assert built.collector.stat().st_size < 17 * MB
+
+
+@pytest.mark.parametrize("name", ["service", "collector"])
+def test_the_sbom_of_a_package_lists_all_that_it_holds_and_no_more(
+    built: Packages, name: str, tmp_path: Path
+) -> None:
+    package: Path = getattr(built, name)
+    site = unpack(package, tmp_path)
+    beside = package.with_name(f"{package.name}.cdx.json").read_text()
+    (inside,) = tmp_path.glob("usr/share/doc/*/sbom.cdx.json")
+    assert inside.read_text() == beside
+    assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(beside) is None
+    listed = json.loads(beside)["components"]
+    names = [folder.name.removesuffix(".dist-info").split("-") for folder in site.glob("*.dist-info")]
+    holds = {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in names}
+    holds.remove(("predrain", package.name.split("_")[1]))
+    assert {(one["name"], one["version"]) for one in listed if one["purl"].startswith("pkg:pypi/")} == holds
+    assert all(len(one["externalReferences"]) == 1 for one in listed if one["purl"].startswith("pkg:pypi/"))
+    page = (site / "predrain" / "service" / "page" / "dist").exists()
+    assert any(one["purl"] == f"pkg:npm/preact@{one['version']}" for one in listed) == page
+
+
+@pytest.mark.parametrize("name", ["service", "collector"])
+def test_every_file_of_a_package_is_of_an_installed_distribution(
+    built: Packages, name: str, tmp_path: Path
+) -> None:
+    """No file stands in site-packages that is of none of the packages of the SBOM."""
+    site = unpack(getattr(built, name), tmp_path)
+    recorded = {
+        row[0] for record in site.glob("*.dist-info/RECORD") for row in csv.reader(record.open(newline=""))
+    }
+    strange = [
+        str(file.relative_to(site))
+        for file in site.rglob("*")
+        if file.is_file() and file.suffix != ".pyc" and str(file.relative_to(site)) not in recorded
+    ]
+    assert [
+        file for file in strange if not file.endswith((".dist-info/RECORD", ".dist-info/INSTALLER"))
+    ] == []
