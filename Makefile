@@ -13,6 +13,7 @@ RATE ?=
 WAY ?=
 RANDOM_SEEDS ?= 200
 RELEASE ?= pacific
+KEY ?=
 ONLY ?=
 ROOM ?=
 CEPH_PACKAGES := ceph-mon ceph-mgr ceph-osd ceph-common ceph-mgr-modules-core libsqlite3-mod-ceph python3-rados \
@@ -72,11 +73,22 @@ setup: .venv/.run $(PAGE)/dist/index.html ## the command at .venv/bin/predrain a
 demo: setup ## a simulated cluster with real drive histories, drained before your eyes (ARGS=--once prints the table)
 	@$(PREDRAIN) demo --port $(PORT) $(ARGS)
 
-deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
+deb: .tools/.ready $(PAGE)/dist/index.html ## the Debian packages, under dist/
+	@.ci/apt binutils
 	@deploy/deb/build
 
-deb-parts: deb ## the size of both Debian packages, and the ten largest parts of each
+deb-parts: deb ## the size of the Debian packages, and the ten largest parts of each
 	@deploy/deb/parts dist/predrain*.deb
+
+rpm: .tools/.ready $(PAGE)/dist/index.html ## the packages for EL9, under dist/rpm
+	@.ci/apt rpm binutils gcc dpkg-dev libssl-dev libffi-dev libsqlite3-dev zlib1g-dev liblzma-dev
+	@deploy/rpm/build
+
+repositories: ## signed apt and yum repositories of dist/ and dist/rpm, under dist/repository (KEY=name)
+	@test -n "$(KEY)" || { echo "name a key of GnuPG: make repositories KEY=releases@example.org" >&2; exit 1; }
+	@.ci/apt gnupg apt-utils rpm createrepo-c
+	@deploy/repository/build "$(KEY)" dist/repository $(if $(wildcard dist/*.deb),bookworm=dist) \
+	  $(if $(wildcard dist/trixie/*.deb),trixie=dist/trixie) $(if $(wildcard dist/rpm/*.rpm),el9=dist/rpm)
 
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
@@ -189,4 +201,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb deb-parts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts rpm repositories man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
