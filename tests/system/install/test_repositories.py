@@ -114,7 +114,8 @@ class Apt:
         said = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
         return subprocess.run(
             ["apt-get", *said, *words],
-            cwd=self.folder / "got", env={**os.environ, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False,
+            cwd=self.folder / "got", env={**os.environ, "LC_ALL": "C.UTF-8"},
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
 
 

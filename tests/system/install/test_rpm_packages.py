@@ -1,4 +1,4 @@
-"""The packages for EL9, as rpm installs them into an empty root. No EL9 is at hand: they run on this machine's C library."""
+"""The packages for EL9, installed by rpm into a root. No EL9 is at hand: they run on the C library of Debian 12."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.system.install import machine
 from tests.system.install.conftest import ROOT
-from tests.system.install.interpreters import Interpreter
+from tests.system.install.interpreters import Interpreter, find_interpreter
 
 pytestmark = [
     pytest.mark.system,
@@ -133,3 +133,31 @@ def test_the_collector_of_el9_needs_no_sudo(rpms: dict[str, Path], installed: Pa
     assert "sudoers" not in listed
     unit = installed / "usr/lib/systemd/system/predrain-collector.service.d/as-root.conf"
     assert "User=root" in unit.read_text()
+
+
+SPEAK = """
+import sys
+from predrain.actions.cluster.rados_connection import Connection, Rados
+channel = Rados(Connection(interpreter=tuple(sys.argv[1:])))
+try:
+    reply = channel.ask("mon", "osd reweight", {"id": 3, "weight": 0.5}, given=b"bytes")
+    print(sys.version_info[:2], reply.rc, reply.err, reply.out.decode())
+finally:
+    channel.close()
+"""
+
+
+def test_the_python_of_the_package_speaks_to_a_cluster_by_the_python_39_of_the_host(installed: Path) -> None:
+    """The child process runs on a real Python 3.9, as EL9 has it; its librados is played."""
+    found = find_interpreter("3.9")
+    if isinstance(found, str):
+        pytest.skip(found)
+    home = Path(found.program).resolve().parents[1]
+    played = ROOT / "tests" / "actions" / "librados_played.py"
+    host = Interpreter("3.13", "/usr/lib/predrain/bin/python3", installed)
+    child = ("/usr/bin/env", f"LD_LIBRARY_PATH={host.see(home)}/lib", host.see(home) / "bin/python3.9")
+    version = host.run(*child, "--version", seen=(home,))
+    assert version.stdout.startswith("Python 3.9."), version.stderr
+    spoken = host.run(host.program, "-c", SPEAK, *child, host.see(played), seen=(home, played.parent))
+    expected = '(3, 13) 0 done osd reweight [{"prefix": "osd reweight", "id": 3, "weight": 0.5}, "bytes"]\n'
+    assert (spoken.stdout, spoken.stderr) == (expected, "")
