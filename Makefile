@@ -20,6 +20,8 @@ CEPH_PACKAGES := ceph-mon ceph-mgr ceph-osd ceph-common ceph-mgr-modules-core li
   python3-ceph-argparse
 KAFKA_AND_POSTGRES := openjdk-17-jre-headless openssl postgresql-15
 SERVER_PACKAGES := $(KAFKA_AND_POSTGRES) prometheus prometheus-alertmanager
+PACKAGERS := binutils apt-utils gnupg rpm createrepo-c dnf
+RPM_NEEDS := rpm binutils gcc dpkg-dev libssl-dev libffi-dev libsqlite3-dev zlib1g-dev liblzma-dev
 JUDGES := systemd sudo python3-ceph-common python3-yaml man-db mandoc zsh fish
 export UV_PYTHON_DOWNLOADS := never
 export OMP_WAIT_POLICY := PASSIVE
@@ -81,7 +83,7 @@ deb-parts: deb ## the size of the Debian packages, and the ten largest parts of 
 	@deploy/deb/parts dist/predrain*.deb
 
 rpm: .tools/.ready $(PAGE)/dist/index.html ## the packages for EL9, under dist/rpm
-	@.ci/apt rpm binutils gcc dpkg-dev libssl-dev libffi-dev libsqlite3-dev zlib1g-dev liblzma-dev
+	@.ci/apt $(RPM_NEEDS)
 	@deploy/rpm/build
 
 repositories: ## signed apt and yum repositories of dist/ and dist/rpm, under dist/repository (KEY=name)
@@ -133,7 +135,7 @@ test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and prope
 
 test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
 	@.ci/apt chromium libatomic1 curl debootstrap
-	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(CEPH_PACKAGES)
+	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(PACKAGERS) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
 	@$(PARTS) --last --minutes 60 tests='$(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
 	  ceph='$(call TEST_RELEASE,pacific,); pacific=$$?; $(call TEST_RELEASE,reef, and release); reef=$$?; \
@@ -145,7 +147,7 @@ TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own (root, systemd)
-	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common
+	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common $(PACKAGERS) $(RPM_NEEDS)
 	@.venv/bin/pytest -m machine tests/system/install
 
 CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from predrain.features.feature_schema import NAMES_IN_ORDER, POSITION
 from predrain.models.forecast.bundle import REFERENCE, Bundle, CorruptBundle, save_bundle
 from predrain.models.forecast.drift import (
-    compute_kolmogorov_tail,
     LEAST,
     MODELS_MAX,
     POINTS,
     SCORE,
     DriftReference,
     FamilyDrift,
+    compute_kolmogorov_tail,
     is_watched_long_enough,
     measure_drift,
     reference_of,
