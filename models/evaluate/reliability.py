@@ -51,7 +51,9 @@ class Reliability:
     def _sum_bins(self, weight: Ints | Floats) -> tuple[Floats, Floats, Floats]:
         """Compute the weighted rows, probabilities and failures of each bin. weight: (drives,)."""
         bins, of_cell = len(EDGES) - 1, weight[self._drive]
-        rows, p, label = (np.bincount(self._bin, sums * of_cell, minlength=bins) for sums in self._sums)
+        rows, p, label = (
+            np.bincount(self._bin, sums * of_cell, minlength=bins).astype(np.float64) for sums in self._sums
+        )
         return rows, p, label
 
     def figures(self, weight: Ints) -> Figures:
