@@ -35,18 +35,23 @@ def unpack(package: Path, into: Path) -> Path:
     return home
 
 
-def run_code(home: Path, code: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run code by the package's Python, which sees nothing but the package."""
+def run_python(home: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the package's Python, which sees nothing but the package."""
     return subprocess.run(
-        [home / "bin" / "python3", "-I", "-c", code, *words],
+        [home / "bin" / "python3", "-I", *words],
         cwd=home.parent, env={"PATH": "/usr/bin:/bin", "HOME": str(home.parent), "LC_ALL": "C.UTF-8"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
+def run_code(home: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code by the package's Python."""
+    return run_python(home, "-c", code)
+
+
 def run(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the package."""
-    return run_code(home, "from predrain.service.cli import run; run()", *command)
+    """Run the file that the package installs as its command."""
+    return run_python(home, home / "bin" / "predrain", *command)
 
 
 LOAD_LIBRARIES = """
