@@ -84,8 +84,8 @@ def read_elf(option: str, paths: list[Path]) -> str:
 
 def test_the_packages_are_as_small_as_the_limits(rpms: dict[str, Path]) -> None:
     assert set(rpms) == {"predrain", "predrain-collector", "predrain-training"}
-    assert rpms["predrain"].stat().st_size < 140 * MB
-    assert rpms["predrain-collector"].stat().st_size < 35 * MB
+    assert rpms["predrain"].stat().st_size < 120 * MB
+    assert rpms["predrain-collector"].stat().st_size < 20 * MB
 
 
 def test_no_binary_needs_a_newer_c_library_than_that_of_el9(installed: Path) -> None:
