@@ -13,6 +13,7 @@ RATE ?=
 WAY ?=
 RANDOM_SEEDS ?= 200
 RELEASE ?= pacific
+KEY ?=
 ONLY ?=
 VERSION ?=
 DATE ?=
@@ -21,6 +22,8 @@ CEPH_PACKAGES := ceph-mon ceph-mgr ceph-osd ceph-common ceph-mgr-modules-core li
   python3-ceph-argparse
 KAFKA_AND_POSTGRES := openjdk-17-jre-headless openssl postgresql-15
 SERVER_PACKAGES := $(KAFKA_AND_POSTGRES) prometheus prometheus-alertmanager
+PACKAGERS := binutils apt-utils gnupg rpm createrepo-c dnf
+RPM_NEEDS := rpm binutils gcc dpkg-dev libssl-dev libffi-dev libsqlite3-dev zlib1g-dev liblzma-dev
 JUDGES := systemd sudo python3-ceph-common python3-yaml man-db mandoc zsh fish
 export UV_PYTHON_DOWNLOADS := never
 export OMP_WAIT_POLICY := PASSIVE
@@ -74,17 +77,29 @@ setup: .venv/.run $(PAGE)/dist/index.html ## the command at .venv/bin/predrain a
 demo: setup ## a simulated cluster with real drive histories, drained before your eyes (ARGS=--once prints the table)
 	@$(PREDRAIN) demo --port $(PORT) $(ARGS)
 
-deb: .tools/.ready $(PAGE)/dist/index.html ## both Debian packages, under dist/
+deb: .tools/.ready $(PAGE)/dist/index.html ## the Debian packages, under dist/
+	@.ci/apt binutils
 	@deploy/deb/build
 
-deb-parts: deb ## the size of both Debian packages, and the ten largest parts of each
+deb-parts: deb ## the size of the Debian packages, and the ten largest parts of each
 	@deploy/deb/parts dist/predrain*.deb
+
+rpm: .tools/.ready $(PAGE)/dist/index.html ## the packages for EL9, under dist/rpm
+	@.ci/apt $(RPM_NEEDS)
+	@deploy/rpm/build
+
+repositories: ## signed apt and yum repositories of dist/ and dist/rpm, under dist/repository (KEY=name)
+	@test -n "$(KEY)" || { echo "name a key of GnuPG: make repositories KEY=releases@example.org" >&2; exit 1; }
+	@.ci/apt gnupg apt-utils rpm createrepo-c
+	@deploy/repository/build "$(KEY)" dist/repository $(if $(wildcard dist/*.deb),bookworm=dist) \
+	  $(if $(wildcard dist/trixie/*.deb),trixie=dist/trixie) $(if $(wildcard dist/rpm/*.rpm),el9=dist/rpm)
 
 release: .venv/.run ## one commit and a tag for VERSION=n.n.n, after checks; nothing is pushed (DATE=day; ARGS=--dry-run)
 	@test -n "$(VERSION)" || { echo "release: name the version: make release VERSION=0.2.0" >&2; exit 1; }
 	@$(PY) -m deploy.release "$(VERSION)" $(if $(DATE),--date "$(DATE)") $(ARGS)
 
 release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/
+	@.ci/apt binutils
 	@deploy/release/build
 
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
@@ -130,7 +145,7 @@ test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and prope
 
 test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
 	@.ci/apt chromium libatomic1 curl debootstrap
-	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(CEPH_PACKAGES)
+	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(PACKAGERS) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
 	@$(PARTS) --last --minutes 60 tests='$(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
 	  ceph='$(call TEST_RELEASE,pacific,); pacific=$$?; $(call TEST_RELEASE,reef, and release); reef=$$?; \
@@ -142,7 +157,7 @@ TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own; artefacts of two clones (root, systemd)
-	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common
+	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common $(PACKAGERS) $(RPM_NEEDS)
 	@.venv/bin/pytest -m machine tests/system/install tests/release
 
 CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile
@@ -198,4 +213,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb deb-parts release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts rpm repositories release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

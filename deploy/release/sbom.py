@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 from predrain.data.refusal import Refusal
@@ -40,7 +41,7 @@ class Artefact:
 
     def describe_component(self) -> Component:
         """Return the artefact as a component of CycloneDX."""
-        purl = f"{self.url}@{self.version}"
+        purl = f"{self.url}@{quote(self.version, safe='')}"
         name = self.url.rsplit("/", 1)[-1]
         return {
             "type": "application",

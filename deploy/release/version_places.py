@@ -65,7 +65,7 @@ VERSION_PLACES = (
     VersionPlace("service/page/package.json", r'^  "version": "'),
     VersionPlace("service/page/package-lock.json", r'"name": "predrain-page",\n\s+"version": "'),
     VersionPlace("deploy/kustomize/kustomization.yaml", r"^\s+newTag: ", "$"),
-    VersionPlace("docs/how-to/install.md", r"predrain(?:-collector)?_", r"_amd64\.deb"),
+    VersionPlace("docs/how-to/install.md", r"predrain(?:-collector|-training)?_", r"\+deb\d+_amd64\.deb"),
 )
 """Each file that names the version of the checkout itself, and not that of some release."""
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from predrain.data.lifespan import Lifespans
 from predrain.data.outlook import Status
 from predrain.data.scorebook import ScorebookForecasts
+from predrain.models.deploy.poisson_limits import compute_poisson_limits
 from predrain.models.deploy.sequential_test import ENOUGH_EVIDENCE, estimate_days_left, weigh_evidence
 
 HORIZON: Final = 30
@@ -227,8 +228,6 @@ def measure_family_calibration(
     name."""
     if not len(book):
         return ()
-    from scipy.special import gammaincinv
-
     judged = _Judged(book, ends)
     first = np.flatnonzero(np.diff(judged.window, prepend=-1) != 0)
     first = first[judged.known[first]]
@@ -238,9 +237,7 @@ def measure_family_calibration(
     for name in sorted(set(families.tolist())):
         rows = first[families == name]
         expected, observed = float(book.p[rows, 2].sum()), int(judged.y[rows].sum())
-        # The exact limits of a Poisson mean are quantiles of chi-squared, and those are of the gamma distribution.
-        most = float(gammaincinv(observed + 1, 0.975))
-        least = float(gammaincinv(observed, 0.025)) if observed else 0.0
+        least, most = compute_poisson_limits(observed)
         found.append(
             Calibrated(name, expected, observed, expected / most, expected / least if least else None)
         )

@@ -25,16 +25,17 @@ def weigh_evidence(only_second: int, only_first: int) -> float:
     count = only_first + only_second
     if count == 0:
         return 1.0
-    from scipy.special import (  # 20 MB of memory, for nothing in a service without a challenger
-        betainc,
-        betaln,
-    )
+    # The mean over the shares from one half to one is twice an incomplete beta integral, by a binomial tail.
+    tail = [_log_choose(count + 1, hits) for hits in range(only_first + 1, count + 2)]
+    most = max(tail)
+    log_upper = most + math.log(math.fsum(math.exp(one - most) for one in tail)) - (count + 1) * math.log(2.0)
+    log_beta = -math.log(count + 1) - _log_choose(count, only_first)
+    return math.exp(min((count + 1) * math.log(2.0) + log_beta + log_upper, 700.0))
 
-    upper = float(betainc(only_first + 1, only_second + 1, 0.5))
-    if upper <= 0.0:
-        return 0.0
-    log = (count + 1) * math.log(2.0) + float(betaln(only_second + 1, only_first + 1)) + math.log(upper)
-    return math.exp(min(log, 700.0))
+
+def _log_choose(count: int, chosen: int) -> float:
+    """Return the logarithm of the binomial coefficient."""
+    return math.lgamma(count + 1) - math.lgamma(chosen + 1) - math.lgamma(count - chosen + 1)
 
 
 def estimate_days_left(only_second: int, only_first: int, days: int) -> float | None:

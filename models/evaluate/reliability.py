@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from predrain.models.evaluate.arrays import Floats, Ints
 
@@ -42,17 +41,24 @@ class Reliability:
         """Sum up the rows. p, label (0 or 1), drive: (rows,)."""
         which = np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
         self._drives = drives
-        shape = (len(EDGES) - 1, drives)
-        self._rows = sparse.csr_array((np.ones(len(p)), (which, drive)), shape=shape)
-        self._p = sparse.csr_array((p, (which, drive)), shape=shape)
-        self._label = sparse.csr_array((label.astype(float), (which, drive)), shape=shape)
+        cells, cell = np.unique(which * drives + drive, return_inverse=True)
+        self._bin, self._drive = np.divmod(cells, max(drives, 1))
+        self._sums = tuple(
+            np.bincount(cell, values, minlength=len(cells)) for values in (np.ones(len(p)), p, label)
+        )
         self._squares = np.bincount(drive, (p - label) ** 2, minlength=drives)
-        for matrix in (self._rows, self._p, self._label):
-            matrix.sum_duplicates()
+
+    def _sum_bins(self, weight: Ints | Floats) -> tuple[Floats, Floats, Floats]:
+        """Compute the weighted rows, probabilities and failures of each bin. weight: (drives,)."""
+        bins, of_cell = len(EDGES) - 1, weight[self._drive]
+        rows, p, label = (
+            np.bincount(self._bin, sums * of_cell, minlength=bins).astype(np.float64) for sums in self._sums
+        )
+        return rows, p, label
 
     def figures(self, weight: Ints) -> Figures:
         """Compute the figures. weight: (drives,) how often each drive counts."""
-        rows, p, label = self._rows @ weight, self._p @ weight, self._label @ weight
+        rows, p, label = self._sum_bins(weight)
         total, failed = float(rows.sum()), float(label.sum())
         if total == 0 or failed == 0:
             return Figures(float("nan"), float("nan"), float("nan"))
@@ -66,8 +72,7 @@ class Reliability:
 
     def table(self) -> list[Bin]:
         """Return the bins that hold rows."""
-        weight = np.ones(self._drives)
-        rows, p, label = self._rows @ weight, self._p @ weight, self._label @ weight
+        rows, p, label = self._sum_bins(np.ones(self._drives))
         return [
             Bin(EDGES[i], EDGES[i + 1], int(rows[i]), float(p[i] / rows[i]), float(label[i] / rows[i]))
             for i in np.flatnonzero(rows)

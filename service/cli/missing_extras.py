@@ -35,6 +35,10 @@ _RECEIPTS: Final[Mapping[str, str]] = {
     "pipx_metadata.json": "pipx install --force",
 }
 """The file that an installer of commands leaves in the environment, and the words by which it installs again."""
+PACKAGE_INSTALLER: Final = "package-installer"
+"""The file in the environment of the service's package that holds the words by which a host installs packages."""
+TRAINING_PACKAGE: Final = "predrain-training"
+"""The package that brings all that the service's package lacks of the extras that it is made of."""
 
 
 def explain_missing_package(error: ImportError, words: Iterable[str]) -> str | None:
@@ -60,6 +64,9 @@ def explain_missing_package(error: ImportError, words: Iterable[str]) -> str | N
 
 def name_installation(extra: str, environment: Path = Path(sys.prefix)) -> str:
     """Return the command line that adds an extra to the environment that predrain is installed in."""
+    packaged = environment / PACKAGE_INSTALLER
+    if extra in ("ml", "service") and packaged.exists():
+        return f"{packaged.read_text().strip()} {TRAINING_PACKAGE}"
     installer = next(
         (line for file, line in _RECEIPTS.items() if (environment / file).exists()), "pip install"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, date, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,6 +72,7 @@ def train_bundle_command(
         why = "--rows-per-part must be 1 or more" if history else "name at least one history file"
         print(f"predrain train: {why}; see predrain train --help", file=sys.stderr)
         return 2
+    import_module("lightgbm")  # raises before the hours of reading; scoring needs its library alone
     barred: frozenset[str] = frozenset()
     if exclude is not None:
         if not exclude.is_file():

@@ -19,6 +19,7 @@ from predrain.models.forecast.drift import (
     SCORE,
     DriftReference,
     FamilyDrift,
+    compute_kolmogorov_tail,
     is_watched_long_enough,
     measure_drift,
     reference_of,
@@ -189,3 +190,10 @@ def test_a_reference_travels_with_its_bundle_and_is_verified(
     (tmp_path / REFERENCE).write_bytes(whole)
     with pytest.raises(CorruptBundle, match="not what SHA256SUMS says"):
         Bundle.load(tmp_path)
+
+
+@pytest.mark.parametrize("scaled", [0.0, 1e-200, 0.04, 0.3, 0.999, 1.0, 1.36, 5.0])
+def test_the_tail_of_kolmogorovs_distribution_is_that_of_scipy(scaled: float) -> None:
+    from scipy.special import kolmogorov
+
+    assert compute_kolmogorov_tail(scaled) == pytest.approx(float(kolmogorov(scaled)), rel=1e-12)

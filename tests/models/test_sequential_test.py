@@ -55,3 +55,12 @@ def test_days_that_are_left_follow_from_the_pace_of_failures() -> None:
 
 def test_a_challenger_that_foretells_less_has_no_day_to_wait_for() -> None:
     assert estimate_days_left(3, 5, 100) is None
+
+
+@pytest.mark.parametrize(("hits", "misses"), [(1, 0), (0, 7), (12, 30), (400, 380), (4000, 3900)])
+def test_the_evidence_is_the_incomplete_beta_integral_of_scipy(hits: int, misses: int) -> None:
+    from scipy.special import betainc, betaln
+
+    log = (hits + misses + 1) * np.log(2.0) + betaln(misses + 1, hits + 1)
+    expected = np.exp(log + np.log(betainc(misses + 1, hits + 1, 0.5)))
+    assert weigh_evidence(hits, misses) == pytest.approx(expected, rel=1e-9)

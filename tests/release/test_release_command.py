@@ -119,7 +119,7 @@ def test_every_file_that_names_the_version_names_the_new_one(repository: Path) -
     assert json.loads(read["service/page/package.json"])["version"] == "9.0.0"
     page = json.loads(read["service/page/package-lock.json"])
     assert (page["version"], page["packages"][""]["version"]) == ("9.0.0", "9.0.0")
-    assert re.findall(r"_(\d+\.\d+\.\d+)_amd64", read["docs/how-to/install.md"])
+    assert re.findall(r"_(\d+\.\d+\.\d+)\+deb12_amd64", read["docs/how-to/install.md"])
     for file, text in before.items():
         lines, changed = text.splitlines(), read[file].splitlines()
         assert len(lines) == len(changed)

@@ -82,6 +82,15 @@ def test_the_sentence_has_the_words_of_the_installer_that_made_the_environment(
 
 
 @pytest.mark.parametrize(
+    ("extra", "line"),
+    [("ml", "dnf install predrain-training"), ("tracking", "pip install 'predrain[tracking]'")],
+)
+def test_the_service_package_names_the_package_for_training(extra: str, line: str, tmp_path: Path) -> None:
+    (tmp_path / "package-installer").write_text("dnf install\n")
+    assert name_installation(extra, tmp_path) == line
+
+
+@pytest.mark.parametrize(
     ("command", "needed"),
     [
         (["up"], "service"),

@@ -18,10 +18,11 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """The two files."""
+    """The files."""
 
     service: Path
     collector: Path
+    training: Path
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,14 +46,15 @@ def build(into: Path) -> Packages:
         [ROOT / "deploy/deb/build", into], capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stderr
-    return found(into)
+    return find_packages(into)
 
 
-def found(folder: Path) -> Packages:
-    """Both packages in a folder that holds one of each."""
+def find_packages(folder: Path) -> Packages:
+    """Return the packages in a folder that holds one of each."""
     (service,) = folder.glob("predrain_*.deb")
     (collector,) = folder.glob("predrain-collector_*.deb")
-    return Packages(service, collector)
+    (training,) = folder.glob("predrain-training_*.deb")
+    return Packages(service, collector, training)
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +63,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     if why := machine.missing():
         pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
     ready = os.environ.get("PACKAGES_UNDER_TEST")
-    return found(Path(ready)) if ready else build(tmp_path_factory.mktemp("packages"))
+    return find_packages(Path(ready)) if ready else build(tmp_path_factory.mktemp("packages"))
 
 
 @pytest.fixture
