@@ -128,7 +128,9 @@ def test_every_file_of_a_package_is_of_an_installed_distribution(
     """No file stands in site-packages that is of none of the packages of the SBOM."""
     site = unpack(getattr(built, name), tmp_path)
     recorded = {
-        row[0] for record in site.glob("*.dist-info/RECORD") for row in csv.reader(record.open(newline=""))
+        row[0]
+        for record in site.glob("*.dist-info/RECORD")
+        for row in csv.reader(record.read_text().splitlines())
     }
     strange = [
         str(file.relative_to(site))
