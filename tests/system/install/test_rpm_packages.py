@@ -24,7 +24,8 @@ pytestmark = [
 ]
 MB = 1_000_000
 OF_THE_HOST = {
-    "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2", "ld-linux-x86-64.so.2",
+    "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2",
+    "ld-linux-x86-64.so.2",
     "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1",
     "libcrypto.so.3", "libssl.so.3", "libffi.so.8", "libz.so.1", "liblzma.so.5", "libuuid.so.1",
 }  # fmt: skip
