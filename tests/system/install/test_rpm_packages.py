@@ -24,7 +24,8 @@ pytestmark = [
 ]
 MB = 1_000_000
 OF_THE_HOST = {
-    "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "ld-linux-x86-64.so.2",
+    "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2",
+    "ld-linux-x86-64.so.2",
     "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1",
     "libcrypto.so.3", "libssl.so.3", "libffi.so.8", "libz.so.1", "liblzma.so.5", "libuuid.so.1",
 }  # fmt: skip
@@ -65,13 +66,19 @@ def installed(rpms: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     shutil.rmtree(root)
 
 
+def is_binary(path: Path) -> bool:
+    """Return whether a file is a program or a library."""
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
 def list_binaries(root: Path) -> list[Path]:
     """Return the programs and libraries of the installed packages."""
     return [
         path
         for home in ("predrain", "predrain-collector")
         for path in (root / "usr/lib" / home).rglob("*")
-        if path.is_file() and not path.is_symlink() and path.open("rb").read(4) == b"\x7fELF"
+        if path.is_file() and not path.is_symlink() and is_binary(path)
     ]
 
 
@@ -159,5 +166,5 @@ def test_the_python_of_the_package_speaks_to_a_cluster_by_the_python_39_of_the_h
     version = host.run(*child, "--version", seen=(home,))
     assert version.stdout.startswith("Python 3.9."), version.stderr
     spoken = host.run(host.program, "-c", SPEAK, *child, host.see(played), seen=(home, played.parent))
-    expected = '(3, 13) 0 done osd reweight [{"prefix": "osd reweight", "id": 3, "weight": 0.5}, "bytes"]\n'
+    expected = '(3, 13) 0 done osd reweight [{"id": 3, "weight": 0.5, "prefix": "osd reweight"}, "bytes"]\n'
     assert (spoken.stdout, spoken.stderr) == (expected, "")
