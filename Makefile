@@ -154,11 +154,15 @@ test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the n
 # The tests of one release wait for most of their time. A failure in one release does not keep the others from running.
 TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 
-test-nightly: test-install attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
+test-nightly: test-install test-containers attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own; artefacts of two clones (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common $(PACKAGERS) $(RPM_NEEDS)
 	@.venv/bin/pytest -m machine tests/system/install tests/release
+
+test-containers: .venv/.dev ## deploy/compose.yaml under podman: images built, parts killed, an upgrade (root; IMAGES_UNDER_TEST=FOLDER keeps the images)
+	@.ci/apt --asleep systemd-container debootstrap buildah runc podman netavark aardvark-dns curl $(KAFKA_AND_POSTGRES)
+	@.venv/bin/pytest -m machine tests/system/containers
 
 CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile
 
@@ -213,4 +217,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb deb-parts rpm repositories release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-parts rpm repositories release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-containers test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean

@@ -55,7 +55,7 @@ def tree(name: str = SUITE, packages: tuple[str, ...] = PACKAGES, suite: str = S
             command = [
                 "debootstrap",
                 "--variant=minbase",
-                f"--include={','.join(packages)}",
+                *([f"--include={','.join(packages)}"] if packages else []),
                 suite,
                 str(root),
             ]

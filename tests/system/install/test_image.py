@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,18 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.system.install import machine
-from tests.system.install.conftest import ROOT
+from tests.system.install.images import BASE, ROOT, Buildah, name_missing_programs
 from tests.system.install.machine import until
-
-NAME = "docker.io/library/debian"
-BASE = f"{NAME}:12-slim"
-CERTIFICATES = Path("/usr/local/share/ca-certificates")
-SPELL = {
-    name: word
-    for name, word in os.environ.items()
-    if name.endswith(("_CERT", "_CERTS", "_CERT_FILE", "_proxy"))
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,73 +33,23 @@ class Image:
         return [*self.config["Entrypoint"], *self.config["Cmd"]]
 
 
-class Buildah:
-    """An own store of images, gone with its folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._store = ["buildah", "--root", str(folder / "store"), "--runroot", str(folder / "run")]
-
-    def __call__(self, *argv: str | Path) -> str:
-        done = subprocess.run(
-            [*self._store, *map(str, argv)],
-            capture_output=True,
-            text=True,
-            timeout=1200,
-            check=False,
-            cwd=ROOT,
-        )
-        if done.returncode:
-            # An assertion would cut the words of apt or make, which are what one needs.
-            pytest.fail(
-                f"buildah {argv[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-            )
-        return done.stdout.strip()
-
-    def base(self) -> None:
-        """What the Dockerfile begins with; this machine's own authorities come along, as builds pass through them."""
-        made = self("from", "scratch")
-        self("add", "--quiet", made, machine.tree("slim", ()), "/")
-        if CERTIFICATES.is_dir():
-            self("add", "--quiet", made, CERTIFICATES, CERTIFICATES)
-            # debootstrap brings ca-certificates where its mirror is reached over TLS, and then the build does not.
-            known = "if command -v update-ca-certificates; then update-ca-certificates; fi"
-            self("run", "--isolation=chroot", made, "--", "sh", "-c", known)
-        self("config", *(f"--env={name}={word}" for name, word in SPELL.items()), made)
-        self("commit", "--quiet", "--rm", made, BASE)
-
-    def image(self, target: str) -> Image:
-        """The Dockerfile's target, built and mounted."""
-        digest = self("inspect", "--type=image", "--format={{.FromImageDigest}}", BASE)
-        self("bud", "--quiet", "--format=docker", "--pull-never", "--isolation=chroot", "--network=host", "--layers",
-             f"--build-arg=BASE={NAME}@{digest}",
-             f"--target={target}", f"--tag={target}", ".")  # fmt: skip
-        made = self("from", "--pull-never", target)
-        told = json.loads(self("inspect", "--type=image", target))
-        return Image(Path(self("mount", made)), told["Docker"]["config"])
-
-    def close(self) -> None:
-        """Unmount and forget all of it."""
-        self("rm", "--all")
-        self("rmi", "--all", "--force")
+def build_and_mount(builder: Buildah, target: str) -> Image:
+    """Build a target of the Dockerfile and mount it."""
+    builder.build(ROOT, f"--target={target}", f"--tag={target}")
+    made = builder("from", "--pull-never", target)
+    told = json.loads(builder("inspect", "--type=image", target))
+    return Image(Path(builder("mount", made)), told["Docker"]["config"])
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
     """A builder that knows the base."""
-    missing = machine.missing() or next(
-        (
-            f"{name} is missing: apt-get install {name}"
-            for name in ("buildah", "runc")
-            if not shutil.which(name)
-        ),
-        None,
-    )
-    if missing:
+    if missing := name_missing_programs("buildah", "runc"):
         pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
     buildah = Buildah(tmp_path_factory.mktemp("images"))
-    buildah.base()
+    buildah.import_base()
     yield buildah
-    buildah.close()
+    buildah.remove_all()
 
 
 class Container:
@@ -169,7 +108,7 @@ class Container:
 
 
 def test_the_service_is_healthy_on_a_read_only_root_without_rights(image: Buildah, tmp_path: Path) -> None:
-    service = image.image("service")
+    service = build_and_mount(image, "service")
     assert service.config["User"] == "10001:10001"
     kind, *health = service.config["Healthcheck"]["Test"]
     assert kind == "CMD"
@@ -183,7 +122,7 @@ def test_the_service_is_healthy_on_a_read_only_root_without_rights(image: Builda
 
 
 def test_the_collectors_image_has_its_command_and_smartctl(image: Buildah) -> None:
-    collector = image.image("collector")
+    collector = build_and_mount(image, "collector")
     assert collector.argv[1:] == ["collect", "--config", "/etc/predrain/collector.toml"]
     for needed in (collector.argv[0], "/usr/sbin/smartctl", "/etc/predrain/collector.toml"):
         assert (collector.root / needed.lstrip("/")).exists(), needed
@@ -191,3 +130,12 @@ def test_the_collectors_image_has_its_command_and_smartctl(image: Buildah) -> No
         ["chroot", collector.root, collector.argv[0], "--version"], capture_output=True, text=True, check=True
     )
     assert said.stdout.strip()
+
+
+def test_an_image_derived_from_cephs_has_the_whole_mgr_module_where_ceph_mgr_looks(image: Buildah) -> None:
+    image.build(ROOT, "--file=deploy/ceph-mgr/Dockerfile", f"--build-arg=CEPH={BASE}", "--tag=ceph-predrain")
+    root = Path(image("mount", image("from", "--pull-never", "ceph-predrain")))
+    placed = {file.name: file.read_bytes() for file in (root / "usr/share/ceph/mgr/predrain").iterdir()}
+    written = {file.name: file.read_bytes() for file in (ROOT / "actions/ceph_mgr/predrain").glob("*.py")}
+    assert placed == written
+    assert "module.py" in placed

@@ -101,6 +101,31 @@ def test_kubernetes_takes_every_manifest(tmp_path: Path) -> None:
     assert {"ConfigMap", "Deployment", "Job", "Service", "PodDisruptionBudget", "NetworkPolicy"} == set(kinds)
 
 
+@pytest.mark.system
+def test_kubernetes_takes_the_collector_of_rooks_nodes() -> None:
+    assert "passed for resource daemonset/collector" in said(
+        program("kubernetes-validate"), "--strict", DEPLOY / "rook/collector.yaml"
+    )
+
+
+def test_the_collector_of_rooks_nodes_has_the_places_that_it_reads_and_settings_that_hold(
+    tmp_path: Path,
+) -> None:
+    settings, daemons = yaml.safe_load_all((DEPLOY / "rook/collector.yaml").read_text())
+    (written,) = settings["data"].items()
+    file = tmp_path / written[0]
+    file.write_text(written[1])
+    table = load_collector(file, {}).collector
+    pod = daemons["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    sources = {one["name"]: one.get("hostPath", {}).get("path") for one in pod["volumes"]}
+    places = {one["mountPath"]: sources[one["name"]] for one in container["volumeMounts"]}
+    for seen in ("/dev", "/run/udev", "/var/lib/rook", "/var/lib/predrain-collector"):
+        assert places[seen] == seen
+    assert {str(table.token_file), str(table.ca)} == {"/run/predrain/token", "/run/predrain/ca.pem"}
+    assert pod["hostNetwork"], "a pod has a name of its own otherwise, and readings carry it"
+
+
 def templates(kind: str) -> dict[str, dict[str, Any]]:
     """What pods are made of, by the name of what makes them."""
     found = (one for one in rendered() if one["kind"] == kind)

@@ -124,13 +124,19 @@ def test_shellcheck_finds_nothing_in_the_scripts() -> None:
         DEPLOY / "deb/parts",
         DEPLOY / "rpm/build",
         DEPLOY / "rpm/interpreter",
+        DEPLOY / "release/build",
+        DEPLOY / "release/list-page",
         DEPLOY / "repository/build",
         DEPLOY.parent / ".ci/python",
         *DEPLOY.glob("deb/*/p*"),
+        *(DEPLOY.parent / "tests/system/containers").glob("*/start"),
     ]
-    assert len(scripts) == 12
+    assert len(scripts) == 16
     assert said(program("shellcheck"), *scripts) == ""
 
 
-def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
-    assert said(program("hadolint"), DEPLOY.parent / "Dockerfile") == ""
+def test_hadolint_finds_nothing_in_the_dockerfiles() -> None:
+    files = [DEPLOY.parent / "Dockerfile", DEPLOY / "ceph-mgr/Dockerfile"]
+    files += (DEPLOY.parent / "tests/system/containers").glob("*/Dockerfile")
+    assert len(files) == 4
+    assert said(program("hadolint"), *files) == ""
