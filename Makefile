@@ -81,6 +81,11 @@ deb: .tools/.ready $(PAGE)/dist/index.html ## the Debian packages, under dist/
 	@.ci/apt binutils
 	@deploy/deb/build
 
+deb-bundled: .tools/.ready $(PAGE)/dist/index.html ## Debian packages with a Python of their own, for Ubuntu, under dist/bundled
+	@.ci/apt $(RPM_NEEDS)
+	@deploy/rpm/interpreter .tools/python-el9
+	@BUNDLED_PYTHON="$(CURDIR)/.tools/python-el9" deploy/deb/build dist/bundled
+
 deb-parts: deb ## the size of the Debian packages, and the ten largest parts of each
 	@deploy/deb/parts dist/predrain*.deb
 
@@ -217,4 +222,4 @@ attack: .venv/.dev ## attacks on services of their own: what was tried, refused,
 clean: ## remove what was built
 	@rm -rf .times .times.began .venv .tools $(PAGE)/node_modules $(PAGE)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: begin-times help setup demo deb deb-parts rpm repositories release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-containers test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
+.PHONY: begin-times help setup demo deb deb-bundled deb-parts rpm repositories release release-artefacts man docs contract format lint check test test-all test-nightly test-install test-containers test-ceph bench bench-growth bench-ceph bench-forecast bench-rules train sim chaos endure attack measure clean
