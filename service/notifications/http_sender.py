@@ -79,7 +79,9 @@ class HttpSender:
                 status, pause = answer.status, answer.getheader("Retry-After", "")
                 said = b"" if 200 <= status < 300 else answer.read(READ_BYTES)
             except (OSError, http.client.HTTPException) as error:
-                why = f"it takes longer than {DEADLINE_SECONDS:g} s" if late.is_set() else error
+                # The socket's own limit is the same time, and may end first.
+                is_late = late.is_set() or isinstance(error, TimeoutError)
+                why = f"it takes longer than {DEADLINE_SECONDS:g} s" if is_late else error
                 raise NotDelivered(
                     f"{self.receiver} {self.shown} does not answer: {why or type(error).__name__}"
                 ) from error
