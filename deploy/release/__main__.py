@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None, folder: Path = ROOT) -> int:
     checkout = GitCheckout(folder)
     try:
         planned = plan_release(
-            checkout, ReleaseVersion.parse(options.version), read_code_formats(), options.date
+            checkout, ReleaseVersion.parse_version(options.version), read_code_formats(), options.date
         )
         if options.dry_run:
             print("\n".join(iterate_changed_lines(folder, planned)))
             print(
-                f"\nwould commit these files and tag the commit {planned.tag} with:\n\n{planned.message}",
+                f"\nwould commit these files and tag the commit {planned.tag_name} with:\n\n{planned.message}",
                 end="",
             )
             return 0
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None, folder: Path = ROOT) -> int:
     except Refusal as refused:
         print(f"release: {refused}", file=sys.stderr)
         return 1
-    print(f"committed and tagged {planned.tag}; nothing is pushed. Next: make release-artefacts, then")
-    print(f"  git push --atomic origin main {planned.tag}")
+    print(f"committed and tagged {planned.tag_name}; nothing is pushed. Next: make release-artefacts, then")
+    print(f"  git push --atomic origin main {planned.tag_name}")
     return 0
 
 

@@ -25,7 +25,7 @@ class ReleaseVersion(NamedTuple):
     patch: int
 
     @classmethod
-    def parse(cls, text: str) -> ReleaseVersion:
+    def parse_version(cls, text: str) -> ReleaseVersion:
         """Read `1.2.3`. Raises VersionRefused for anything else.
 
         Versions such as 1.2.3rc1 are left out, because Debian's and Python's tools order them differently.
@@ -74,7 +74,7 @@ def read_project_version(project: str) -> ReleaseVersion:
     """Return the version in the text of pyproject.toml. Raises VersionRefused."""
     if not (found := re.search(rf'(?m){PROJECT.before}([^"]+)"', project)):
         raise VersionRefused("pyproject.toml has no version in its first lines; restore the file")
-    return ReleaseVersion.parse(found[1])
+    return ReleaseVersion.parse_version(found[1])
 
 
 def replace_versions(folder: Path, old: ReleaseVersion, new: ReleaseVersion) -> Mapping[str, str]:

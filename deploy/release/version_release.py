@@ -30,7 +30,7 @@ class PlannedRelease:
     message: str
 
     @property
-    def tag(self) -> str:
+    def tag_name(self) -> str:
         """Return the name of the tag."""
         return f"v{self.version}"
 
@@ -72,7 +72,7 @@ def carry_out_release(checkout: GitCheckout, planned: PlannedRelease) -> None:
     """Write and commit the files, and tag the commit. Nothing is pushed. Raises GitRefused."""
     checkout.commit_files(planned.texts, f"Release {planned.version}")
     try:
-        checkout.tag_commit(planned.tag, planned.message)
+        checkout.tag_commit(planned.tag_name, planned.message)
     except GitRefused as fault:
         raise GitRefused(
             f"{fault}; the commit has no tag, take it back by: git reset --keep HEAD~1"
