@@ -102,14 +102,19 @@ def is_parquet(path: Path) -> bool:
 def list_history_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files that are named, and for a folder the parquet and CSV files below it, sorted by name.
 
-    Raises UnreadableHistory if a folder has none.
+    Hidden files and folders are left out: an archive hides a day that it is about to remove. Raises UnreadableHistory if a folder has none.
     """
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
             found.append(path)
             continue
-        below = sorted(file for file in path.rglob("*") if file.name.lower().endswith((*_PARQUET, *_CSV)))
+        below = sorted(
+            file
+            for file in path.rglob("*")
+            if file.name.lower().endswith((*_PARQUET, *_CSV))
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        )
         if not below:
             raise UnreadableHistory(
                 f"There is no parquet or CSV file below {path}; name a folder or file with one."

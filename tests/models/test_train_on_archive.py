@@ -98,6 +98,13 @@ def test_many_files_are_named_by_the_first_and_the_number_of_the_others() -> Non
     assert describe_files(files[:2]) == "part1, part2"
 
 
+def test_a_day_that_an_archive_was_about_to_remove_is_no_part_of_the_folder(tmp_path: Path) -> None:
+    for name in ("day=2026-11-27", ".dropped-2021-11-27"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0001.hourly.parquet").touch()
+    assert [path.parent.name for path in list_history_files([tmp_path])] == ["day=2026-11-27"]
+
+
 def test_a_folder_stands_for_its_files_and_an_empty_one_is_refused(tmp_path: Path) -> None:
     for name in ("b.csv", "a.parquet", "notes.txt"):
         (tmp_path / name).touch()
