@@ -102,7 +102,9 @@ def is_parquet(path: Path) -> bool:
 def list_history_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files that are named, and for a folder the parquet and CSV files below it, sorted by name.
 
-    Hidden files and folders are left out: an archive hides a day that it is about to remove. Raises UnreadableHistory if a folder has none.
+    Hidden files and folders are left out: an archive hides a day that it is about to remove.
+
+    Raises UnreadableHistory if a folder has none.
     """
     found: list[Path] = []
     for path in paths:
