@@ -34,7 +34,7 @@ from predrain.data.store.change_feed import read_store_changes
 from predrain.data.store.database import KEPT, Conflict, Database
 from predrain.data.store.store_cluster import StoreCluster
 from predrain.data.store.store_port import AUDIT, Checkpoint, DeviceTimes, NoteCondition, StoreChanges
-from predrain.data.store.store_schema import to_microseconds
+from predrain.data.store.store_schema import from_microseconds, to_microseconds
 from predrain.data.store.stored_drains import DrainRows
 from predrain.data.store.stored_events import ClusterEventRows
 from predrain.data.store.stored_lives import LifeChangeRows
@@ -106,6 +106,13 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
             wanted = wanted.where(self._database.is_any_of(table.c.device, devices))
         found = self._documents(wanted, table, documents.READING)
         return {reading.device: reading for reading in found}
+
+    def read_newest_times(self) -> Mapping[DeviceId, datetime]:
+        """Return the time of each device's newest reading, without reading the reading itself."""
+        table = store_schema.latest_readings
+        times = select(table.c.device, table.c.taken_at)
+        rows = self._database.read(lambda connection: connection.execute(times).all())
+        return {DeviceId(device): from_microseconds(at) for device, at in rows}
 
     def refile_readings(self, readings: Sequence[Reading], device: DeviceId) -> None:
         """Move readings, which are stored under their own device's name, to `device`, in one transaction."""

@@ -140,6 +140,10 @@ class Store(Protocol):
         """Return the newest reading of each of `devices` that was read, or of every device (None)."""
         ...
 
+    def read_newest_times(self) -> Mapping[DeviceId, datetime]:
+        """Return the time of each device's newest reading, without reading the reading itself."""
+        ...
+
     def refile_readings(self, readings: Sequence[Reading], device: DeviceId) -> None:
         """Move readings, which are stored under their own device's name, to `device`, in one transaction.
 

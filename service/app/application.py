@@ -36,7 +36,7 @@ from predrain.service.app.changes import ChangeFeed, ChangeKind
 from predrain.service.app.demo_status import DemoStatus
 from predrain.service.app.notification_snapshot import HostMismatches, scene_of
 from predrain.service.app.process_sync import StoreFollower
-from predrain.service.app.retention import DroppedCounts, ThinnedDays, drop_expired_data
+from predrain.service.app.retention import DroppedCounts, drop_expired_data
 from predrain.service.app.roles import EVERYTHING, ServiceRoles
 from predrain.service.app.scheduler import Scheduler
 from predrain.service.clusters.other_clusters import OtherClusters, OverviewSource
@@ -140,7 +140,6 @@ class Application:
         self.counts: dict[str, int] = dict.fromkeys((*COUNTED, *COUNTED_LATENCIES), 0)
         self.waited: timedelta | None = None
         """The time that the newest reading of the worker's last step had waited; None before its first step."""
-        self._thinned_days = ThinnedDays()
         self._archive = ReadingArchive.from_settings(settings) if demo is None else None
         self._turning = Scheduler(self)
         self.faults = self._turning.faults
@@ -522,7 +521,6 @@ class Application:
             store,
             self.settings.retention,
             self.clock.now(),
-            self._thinned_days,
             self.scorer.scorebook,
             self._archive,
         )

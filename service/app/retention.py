@@ -28,6 +28,9 @@ from predrain.service.streams import latency_ingest, log_recall
 from predrain.service.streams.dead_letters import REPLAYING
 
 GROUP = "retention"
+ROOM = "retention"
+"""The room of the store's notes that holds which days were thinned."""
+_NOTE = "thinned"
 EPOCH = date(1970, 1, 1)
 HOURLY = timedelta(days=90)
 """The age at which readings and outlooks are thinned to one a day: the features use hourly values no further
@@ -69,33 +72,53 @@ class _Sent(msgspec.Struct):
     at: datetime | None = None
 
 
-class ThinnedDays:
-    """The days that this process has thinned: a day costs little if the days before it need no look."""
+class _ThinnedDays(msgspec.Struct, frozen=True):
+    """The days that were thinned: a day costs little if the days before it need no look."""
 
-    def __init__(self) -> None:
-        self._before: date | None = None
-        self._whole: date | None = None
+    before: date | None = None
+    """The last thinning covered the days before this one."""
+    whole: date | None = None
+    """The same of the last thinning that looked at all days."""
+    archive: str | None = None
+    """The folder of the archive at that time: another archive has none of the earlier days."""
 
-    def thin_store(
-        self, store: Store, now: datetime, archive: ReadingArchive | None = None, expired: date = EPOCH
-    ) -> int:
-        """Thin the store's days that are older than HOURLY; return the number of removed rows.
 
-        The first call looks at all days, and so does one WHOLE_EVERY days later. The others look at the days
-        since the last call, and LATE before it. With an `archive`, the days, and those before `expired`, are written
-        there before; if that fails, nothing is thinned, and the next call looks at the same days.
-        """
-        before = (now - HOURLY).astimezone(UTC).date()
-        since = self._before - LATE if self._before is not None else None
-        if self._whole is None or not 0 <= (before - self._whole).days < WHOLE_EVERY:
-            since = None
-        safe: Iterable[Mapping[tuple[DeviceId, date], int] | None] = (None,)
-        if archive is not None:
-            safe = archive.save_days(DaysToArchive(before, since, expired))
-        dropped = sum(store.thin_to_daily_values(before, since, archived) for archived in safe)
-        self._before = before
-        self._whole = before if since is None else self._whole
-        return dropped
+def thin_old_days(
+    store: Store, now: datetime, archive: ReadingArchive | None = None, expired: date = EPOCH
+) -> int:
+    """Thin the store's days that are older than HOURLY; return the number of removed rows.
+
+    The first call looks at all days, and so does one WHOLE_EVERY days later. The others look at the days
+    since the last call, and LATE before it. The store keeps which days were thinned, so that neither a start nor
+    another service begins again. With an `archive`, the days, and those before `expired`, are written
+    there before; if that fails, nothing is thinned, and the next call looks at the same days.
+    """
+    before, folder = (
+        (now - HOURLY).astimezone(UTC).date(),
+        str(archive.folder) if archive is not None else None,
+    )
+    noted = _read_thinned_days(store)
+    thinned = noted if noted.archive == folder else _ThinnedDays()
+    since = thinned.before - LATE if thinned.before is not None else None
+    if thinned.whole is None or not 0 <= (before - thinned.whole).days < WHOLE_EVERY:
+        since = None
+    safe: Iterable[Mapping[tuple[DeviceId, date], int] | None] = (None,)
+    if archive is not None:
+        safe = archive.save_days(DaysToArchive(before, since, expired))
+    dropped = sum(store.thin_to_daily_values(before, since, archived) for archived in safe)
+    after = _ThinnedDays(before, before if since is None else thinned.whole, folder)
+    if after != noted:
+        store.write_notes(ROOM, {_NOTE: msgspec.json.encode(after)})
+    return dropped
+
+
+def _read_thinned_days(store: Store) -> _ThinnedDays:
+    """Return what the store notes; without a note, or with one that cannot be read, no day was thinned."""
+    note = store.read_notes(ROOM).get(_NOTE)
+    try:
+        return _ThinnedDays() if note is None else msgspec.json.decode(note, type=_ThinnedDays)
+    except msgspec.DecodeError:
+        return _ThinnedDays()
 
 
 def drop_expired_data(
@@ -103,7 +126,6 @@ def drop_expired_data(
     store: Store | None,
     kept: RetentionTable,
     now: datetime,
-    thinned: ThinnedDays,
     scorebook: Scorebook | None = None,
     archive: ReadingArchive | None = None,
 ) -> DroppedCounts:
@@ -124,7 +146,7 @@ def drop_expired_data(
         before = history if back else now - timedelta(days=kept.log_days)
         records += _trim_topic(log, topic, (GROUP, *(back or ())), before, now)
     if store is not None:
-        rows += _prune_history(store, history, now, thinned, archive)
+        rows += _prune_history(store, history, now, archive)
     return DroppedCounts(rows, records)
 
 
@@ -135,16 +157,14 @@ def _prune_by_time(store: Store, kept: RetentionTable, now: datetime) -> int:
     return store.prune(latency=latency, journal=audit) + store.merge_old_latencies(now - BY_WINDOW)
 
 
-def _prune_history(
-    store: Store, history: datetime, now: datetime, thinned: ThinnedDays, archive: ReadingArchive | None
-) -> int:
+def _prune_history(store: Store, history: datetime, now: datetime, archive: ReadingArchive | None) -> int:
     """Thin the store's history and drop what is from before `history`; return the number of removed rows."""
     if archive is not None:  # a day is archived whole
         history = min(
             history, (now - HOURLY).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         )
     expired = history.astimezone(UTC).date() + timedelta(days=1)
-    return thinned.thin_store(store, now, archive, expired) + store.prune(history=history)
+    return thin_old_days(store, now, archive, expired) + store.prune(history=history)
 
 
 def _trim_topic(log: Log, topic: Topic, groups: tuple[str, ...], before: datetime, now: datetime) -> int:

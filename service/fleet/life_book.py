@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.data.drain import Drain
@@ -32,6 +32,8 @@ from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading, Unreadable
 from predrain.data.store.store_port import Store
 
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
 
 class LifeBook:
     """The lives of all disks. Thread-safe.
@@ -49,6 +51,10 @@ class LifeBook:
         self._lives: dict[DeviceId, DiskLife] = {}
         self._shown: Mapping[DeviceId, DiskLife] = {}
         self._touched = set[DeviceId](self._recorded)
+        self._watched = set[DeviceId]()
+        """The disks that the time may change before `_due`, and those decided since the time was last applied."""
+        self._due = _NEVER
+        """The time at which the first of the other disks becomes late."""
         self._awake: dict[HostName, datetime] = {}
         """The time since which each host delivers without a pause."""
         self._newest: dict[HostName, datetime] = {}
@@ -104,15 +110,28 @@ class LifeBook:
             fallen_silent = {host for host in stale if self._awake.pop(host, None) is not None}
             if self._view is None:
                 self._take_places(places_told_by_readings(self._readings, self._own))
-            for device, life in self._lives.items():
-                reading = self._readings.get(device)
-                late = reading is not None and (
-                    now - reading.taken_at > self._stale_after or isinstance(reading.seen, Unreadable)
-                )
-                is_left_alone = reading is not None and reading.host in fallen_silent
-                if (late and life.is_living) or life.state is LifeState.SILENT or is_left_alone:
-                    self._touched.add(device)
+            if now > self._due or fallen_silent:
+                self._watched, self._due = set(self._lives), _NEVER
+            self._touched |= self._find_disks_that_time_changes(now, fallen_silent)
             self._decide(now)
+
+    def _find_disks_that_time_changes(self, now: datetime, fallen_silent: set[HostName]) -> set[DeviceId]:
+        """Return those of the watched disks that the time may change now. The others are watched from `_due` on."""
+        found = set[DeviceId]()
+        for device in self._watched:
+            life, reading = self._lives.get(device), self._readings.get(device)
+            if life is None:
+                continue
+            is_late = reading is not None and (
+                now - reading.taken_at > self._stale_after or isinstance(reading.seen, Unreadable)
+            )
+            is_left_alone = reading is not None and reading.host in fallen_silent
+            if (is_late and life.is_living) or life.state is LifeState.SILENT or is_left_alone:
+                found.add(device)
+            elif reading is not None and life.is_living:
+                self._due = min(self._due, reading.taken_at + self._stale_after)
+        self._watched.clear()  # a disk that is decided now is watched again
+        return found
 
     def load_recorded_changes(self) -> None:
         """Take over what other processes recorded. Raises what the store raises."""
@@ -230,6 +249,7 @@ class LifeBook:
                 self._unrecorded.add(device)
             if life != held:
                 self._lives[device], changed = life, True
+        self._watched |= self._touched
         self._touched.clear()
         if changed:
             self._shown = dict(self._lives)

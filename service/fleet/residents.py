@@ -190,7 +190,8 @@ class ResidentDrives:
     def route_readings(self, readings: Sequence[Reading], now: datetime) -> RoutedReadings:
         """Route readings, in the order in which they were accepted, up to one that makes a disk move."""
         routed = RoutedReadings()
-        unknown = {one.device for one in readings} - self._known.keys()
+        # A set minus the keys of a dict would walk over all disks for each batch.
+        unknown = {one.device for one in readings if one.device not in self._known}
         if unknown and not self._whole:
             self.load(self._store.latest_readings(unknown), whole=False)
         for place, reading in enumerate(readings):

@@ -58,9 +58,9 @@ def lives_of(store: Store, first: date) -> Lifespans:
     from predrain.data.lifespan import HistorySource, Lifespans, without_batches
 
     read = {
-        device: (_to_utc_date(reading.taken_at) - EPOCH).days
-        for device, reading in store.latest_readings().items()
-        if _to_utc_date(reading.taken_at) >= first and not is_apart(device)
+        device: (_to_utc_date(at) - EPOCH).days
+        for device, at in store.read_newest_times().items()
+        if _to_utc_date(at) >= first and not is_apart(device)
     }
     devices = sorted(read)
     last = np.array([read[DeviceId(device)] for device in devices], dtype=np.int64)

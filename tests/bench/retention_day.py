@@ -21,7 +21,7 @@ from predrain.data.store.postgres_store import PostgresStore, migrate_postgres_s
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.data.store.store_port import Store
 from predrain.data.store.store_schema import to_microseconds
-from predrain.service.app.retention import HOURLY, ThinnedDays
+from predrain.service.app.retention import HOURLY, thin_old_days
 from predrain.service.forecasting.bundle_choice import BundledForecaster
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, MissingInput, Work
@@ -108,12 +108,12 @@ def _fill(run: Callable[..., Any], disks: str) -> None:
 
 
 def _retain(store: Store) -> Work:
-    thinned, work = ThinnedDays(), Work()
-    thinned.thin_store(store, TODAY - DAY)  # the first one of a process looks at all days
+    work = Work()
+    thin_old_days(store, TODAY - DAY)  # the first one of a store looks at all days
     store.prune(history=TODAY - KEPT - DAY)
     spent = scene.burnt()
     with work.timed():
-        dropped = thinned.thin_store(store, TODAY) + store.prune(history=TODAY - KEPT)
+        dropped = thin_old_days(store, TODAY) + store.prune(history=TODAY - KEPT)
     assert dropped == DISKS * 2 * (23 + 1), dropped
     own, servers, of_goal = work.cpu, scene.burnt() - spent, GOAL_DISKS / DISKS
     work.cpu, work.amount = own + servers, DISKS

@@ -18,6 +18,7 @@ import pytest
 from predrain.data.history.archive_reading import list_partitions, read_archived_readings
 from predrain.data.reading import Reading
 from predrain.service.app.application import Application
+from predrain.service.app.retention import thin_old_days
 from predrain.service.config.settings import BadSettings, RetentionTable, load_settings
 from predrain.service.runtime.child_work import ChildEnded
 from predrain.service.storage import reading_archive
@@ -84,6 +85,22 @@ def test_a_day_is_in_the_archive_by_the_hour_when_the_store_has_one_of_it(
     _wait_days(archiving, 1)
     assert archiving.apply_retention().rows == 0
     assert [path.name for path in folder.glob("*/*")] == ["0001.hourly.parquet"] * 2
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.slow
+def test_another_folder_gets_all_days_that_the_store_still_has(
+    archiving: Application, folder: Path, tmp_path: Path
+) -> None:
+    readings = _hourly()
+    archiving.store.add_readings(readings)
+    _wait_days(archiving, 130)
+    archiving.apply_retention()
+    other = tmp_path / "other"
+    now = archiving.clock.now()
+    assert archiving._archive is not None
+    thin_old_days(archiving.store, now, replace(archiving._archive, folder=other))
+    assert [one.taken_at for one in _archived(other)] == [readings[11].taken_at, readings[-1].taken_at]
 
 
 @pytest.mark.usefixtures("here")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from time import process_time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -145,6 +146,30 @@ def test_six_thousand_disks_cost_less_than_a_fifth_of_a_second_a_run(store: Sqli
         known.shown_by(book, run / 10)
         spent.append(process_time() - began)
     assert min(spent) < 0.2
+
+
+def test_a_disk_that_the_time_does_not_change_is_looked_at_again_when_the_first_disk_becomes_late(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = Known({disk(n): reading(n, n / 10) for n in range(9)}, {disk(n): outlook(n, 0) for n in range(9)})
+    book, looked = LifeBook(store, NOON - HOUR, STALE), list[int]()
+    find = book._find_disks_that_time_changes
+
+    def note(*arguments: Any) -> set[DeviceId]:
+        looked.append(len(book._watched))
+        return find(*arguments)
+
+    monkeypatch.setattr(book, "_find_disks_that_time_changes", note)
+    known.shown_by(book, 1)
+    for hours in (1, 1.5, 2):
+        book.apply_elapsed_time(NOON + hours * HOUR)
+    known.readings[disk(3)] = reading(3, 2)
+    known.shown_by(book, 2)
+    book.apply_elapsed_time(NOON + 2.05 * HOUR)
+    assert looked == [9, 0, 0, 0, 1, 9]
+    assert book.current_lives[disk(0)].change.why is RetiredWhy.LOST
+    book.apply_elapsed_time(NOON + 2.06 * HOUR)
+    assert looked[6:] == [1]
 
 
 def test_what_was_recorded_is_not_recorded_again() -> None:

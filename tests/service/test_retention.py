@@ -300,6 +300,32 @@ def test_a_day_s_thinning_looks_at_the_days_since_the_last_one_and_weekly_at_all
     assert asked == [None, *week, None, first + 7 * DAY - retention.LATE]
 
 
+def test_a_start_thins_the_days_since_the_thinning_of_the_process_before(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = place.application()
+    first.apply_retention()
+    shut(first)
+    second = place.application()
+    later(second, 1)
+    asked = thinned_since(second, monkeypatch)
+    second.apply_retention()
+    assert asked == [(NOON - retention.HOURLY).date() - retention.LATE]
+    shut(second)
+
+
+@pytest.mark.parametrize("note", [b"", b"no JSON", b'{"before": 7}', b'{"before": "2026-13-01"}'])
+def test_a_note_of_the_thinned_days_that_cannot_be_read_lets_the_thinning_look_at_all_days(
+    application: Application, monkeypatch: pytest.MonkeyPatch, note: bytes
+) -> None:
+    application.apply_retention()
+    application.store.write_notes(retention.ROOM, {"thinned": note})
+    asked = thinned_since(application, monkeypatch)
+    application.apply_retention()
+    application.apply_retention()
+    assert asked == [None, (NOON - retention.HOURLY).date() - retention.LATE]
+
+
 def test_after_a_pause_the_thinning_leaves_no_day_out(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:

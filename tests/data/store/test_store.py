@@ -77,6 +77,13 @@ def test_the_latest_reading_is_the_latest_taken_not_the_latest_received(store: S
     assert store.latest_readings() == {"a": late, "b": _reading("b", NOON)}
 
 
+def test_the_times_of_the_newest_readings_can_be_read_without_the_readings(store: Store) -> None:
+    assert store.read_newest_times() == {}
+    late = _reading("a", NOON + HOUR)
+    store.add_readings([late, _reading("a", NOON), _reading("b", NOON)])
+    assert store.read_newest_times() == {"a": late.taken_at, "b": NOON}
+
+
 def test_the_latest_readings_of_some_devices_can_be_asked_alone(store: Store) -> None:
     store.add_readings([_reading("a", NOON), _reading("b", NOON)])
     assert store.latest_readings([DeviceId("b"), DeviceId("c")]) == {"b": _reading("b", NOON)}
