@@ -103,9 +103,9 @@ release: .venv/.run ## one commit and a tag for VERSION=n.n.n, after checks; not
 	@test -n "$(VERSION)" || { echo "release: name the version: make release VERSION=0.2.0" >&2; exit 1; }
 	@$(PY) -m deploy.release "$(VERSION)" $(if $(DATE),--date "$(DATE)") $(ARGS)
 
-release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/
-	@.ci/apt binutils
-	@deploy/release/build
+release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/, signed where KEY=name
+	@.ci/apt binutils $(if $(KEY),gnupg)
+	@deploy/release/build "" "$(KEY)"
 
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share
