@@ -2082,6 +2082,15 @@ class OsdBody(Struct, frozen=True, kw_only=True):
     ]
     unreadable: UnreadableBody | None
     drain: OsdDrainBody | None
+    blocking_drain: (
+        Annotated[
+            str,
+            Meta(
+                description="The id of the drain that stands in the way of a new one to replace the disk; null: such a proposal is accepted.\nA drain that failed stands in the way until it is resumed or cancelled, and a quarantine does not."
+            ),
+        ]
+        | None
+    )
 
 
 class OsdPage(Struct, frozen=True, kw_only=True):

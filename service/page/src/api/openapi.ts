@@ -2340,6 +2340,11 @@ export interface components {
             slow: boolean;
             unreadable: components["schemas"]["UnreadableBody"] | null;
             drain: components["schemas"]["OsdDrainBody"] | null;
+            /**
+             * @description The id of the drain that stands in the way of a new one to replace the disk; null: such a proposal is accepted.
+             *     A drain that failed stands in the way until it is resumed or cancelled, and a quarantine does not.
+             */
+            blocking_drain: string | null;
         };
         /** @description An OSD that lies on the disk, and what it keeps there. */
         OsdDeviceBody: {
