@@ -356,7 +356,7 @@ function Spans({ row, top, x, start, end, narrow }: SpansProps) {
             <title>{span.word}</title>
             <rect class={`span ${span.tone}`} x={Math.min(a, end - 3)} y={top + 1} width={width} height={SPAN_ROW - 3} rx={2} />
             {span.short.length * SMALL_LETTER + 8 < width && (
-              <text class="span-word" x={a + 4} y={top + 11}>
+              <text class={`span-word ${span.tone}`} x={a + 4} y={top + 11}>
                 {span.short}
               </text>
             )}
