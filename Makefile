@@ -93,19 +93,18 @@ rpm: .tools/.ready $(PAGE)/dist/index.html ## the packages for EL9, under dist/r
 	@.ci/apt $(RPM_NEEDS)
 	@deploy/rpm/build
 
-repositories: ## signed apt and yum repositories of dist/ and dist/rpm, under dist/repository (KEY=name)
+repositories: ## signed apt and yum repositories of the packages in dist/ and dist/rpm, under dist/repository (KEY=name)
 	@test -n "$(KEY)" || { echo "name a key of GnuPG: make repositories KEY=releases@example.org" >&2; exit 1; }
 	@.ci/apt gnupg apt-utils rpm createrepo-c
-	@deploy/repository/build "$(KEY)" dist/repository $(if $(wildcard dist/*.deb),bookworm=dist) \
-	  $(if $(wildcard dist/trixie/*.deb),trixie=dist/trixie) $(if $(wildcard dist/rpm/*.rpm),el9=dist/rpm)
+	@deploy/repository/build "$(KEY)" dist/repository dist dist/rpm
 
 release: .venv/.run ## one commit and a tag for VERSION=n.n.n, after checks; nothing is pushed (DATE=day; ARGS=--dry-run)
 	@test -n "$(VERSION)" || { echo "release: name the version: make release VERSION=0.2.0" >&2; exit 1; }
 	@$(PY) -m deploy.release "$(VERSION)" $(if $(DATE),--date "$(DATE)") $(ARGS)
 
-release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/
-	@.ci/apt binutils
-	@deploy/release/build
+release-artefacts: .tools/.ready $(PAGE)/dist/index.html ## wheel, source archive, Debian packages, SBOMs and sums, below dist/, signed where KEY=name
+	@.ci/apt binutils $(if $(KEY),gnupg)
+	@deploy/release/build "" "$(KEY)"
 
 man: .venv/.run ## man pages and completions of bash, zsh and fish, below dist/share
 	@.venv/bin/python -m predrain.service.cli.terminal_files dist/share

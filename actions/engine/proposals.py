@@ -95,12 +95,22 @@ def open_for(
 
     A quarantine blocks only another quarantine, because a drain takes it over.
     """
-    return next((drain for drain in drains if _is_blocking_drain(drain, osds, intent)), None)
+    return next((drain for drain in drains if _blocks(drain, intent) and set(drain.osds) & set(osds)), None)
 
 
-def _is_blocking_drain(drain: Drain, osds: tuple[OsdId, ...], intent: Intent) -> bool:
+def find_blocking_drains(drains: Iterable[Drain], intent: Intent = Intent.REPLACE) -> dict[OsdId, Drain]:
+    """Return what `open_for` returns for each OSD alone; OSDs without such a drain are left out."""
+    found: dict[OsdId, Drain] = {}
+    for drain in drains:
+        if _blocks(drain, intent):
+            for osd in drain.osds:
+                found.setdefault(osd, drain)
+    return found
+
+
+def _blocks(drain: Drain, intent: Intent) -> bool:
     gives_way = not drain.intent.moves_data and intent.moves_data
-    return not _is_drain_closed(drain) and bool(set(drain.osds) & set(osds)) and not gives_way
+    return not _is_drain_closed(drain) and not gives_way
 
 
 def _is_drain_closed(drain: Drain) -> bool:

@@ -33,6 +33,7 @@ VERDICTS: Final = DEATHS | {DriveFate.CLEARED}
 MADE_OF: Final = b"predrain.made_of"
 PIECE: Final = 5_000
 """Rows that are turned into columns at once: as dicts they take ten times the memory."""
+_LARGEST: Final = 2**63 - 1
 FORM: Final = "1"
 """Version of the file format. A new version causes every file to be written again."""
 
@@ -163,14 +164,19 @@ def _build_daily_row(
         "date": _to_utc_day(reading),
         "serial_number": identity.serial or reading.device.rsplit("_", 1)[-1],
         "model": identity.model or "",
-        "capacity_bytes": identity.capacity_bytes,
+        "capacity_bytes": _keep_if_int64(identity.capacity_bytes),
         "failure": int(dead.get(reading.device) == _to_utc_day(reading)),
     }
     for n, attribute in smart.attributes.items():
         row[f"smart_{n}_raw"] = float(attribute.raw)
-        row[f"smart_{n}_normalized"] = attribute.value
+        row[f"smart_{n}_normalized"] = _keep_if_int64(attribute.value)
     # The values of the features replace those of the drive's own table; NaN is a value that they reject.
     return row | {f"smart_{n}_raw": value if value == value else None for n, value in values(smart).items()}
+
+
+def _keep_if_int64(number: int | None) -> int | None:
+    """Return the number, or None if the column cannot hold it: no drive has 8 EiB, and readings allow more."""
+    return number if number is not None and number <= _LARGEST else None
 
 
 def _parse_smart_column(name: str) -> tuple[int, str]:

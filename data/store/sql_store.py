@@ -154,6 +154,10 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         """
         return stored_latencies.of_osd(self._database, self._own, OsdKey(cluster, OsdId(osd)), since)
 
+    def read_latency_beside(self, osd: int, since: datetime) -> tuple[LatencyWindows, ...]:
+        """Return the windows from `since` on that have an OSD, with the other OSDs of its host, oldest first."""
+        return stored_latencies.beside_osd(self._database, self._own, OsdKey(None, OsdId(osd)), since)
+
     def latency_hosts(self) -> tuple[HostName, ...]:
         """Return the hosts that ever reported an OSD's latency, in order."""
         return stored_latencies.list_latency_hosts(self._database, self._own)

@@ -193,6 +193,13 @@ class Store(Protocol):
         """Return the summaries from `since` on of an OSD of `cluster` (None: the store's own), oldest first."""
         ...
 
+    def read_latency_beside(self, osd: int, since: datetime) -> tuple[LatencyWindows, ...]:
+        """Return the windows from `since` on that have an OSD of the store's own cluster, oldest first.
+
+        Each has the other OSDs of the same host, too.
+        """
+        ...
+
     def latency_hosts(self) -> tuple[HostName, ...]:
         """Return the hosts that ever reported the latency of an OSD of the store's own cluster, in order."""
         ...

@@ -84,6 +84,17 @@ def of_osd(database: Database, own: StoreCluster, osd: OsdKey, since: datetime) 
 
     A key without a cluster is of the own one.
     """
+    found = (windows.find_osd_summary(osd.osd) for windows in beside_osd(database, own, osd, since))
+    return tuple(one for one in found if one is not None)
+
+
+def beside_osd(
+    database: Database, own: StoreCluster, osd: OsdKey, since: datetime
+) -> tuple[LatencyWindows, ...]:
+    """Return the windows from `since` on that have the OSD, with the other OSDs of the same host, oldest first.
+
+    Of two with one start the merged one counts. A key without a cluster is of the own one.
+    """
 
     def work(connection: Connection) -> tuple[LatencyWindows, ...]:
         cluster = osd.cluster or own.read_own(connection)
@@ -91,11 +102,10 @@ def of_osd(database: Database, own: StoreCluster, osd: OsdKey, since: datetime) 
         told = [HostName(host) for host in connection.execute(hosts).scalars()]
         return _read_host_windows(database, told, cluster, since, connection)
 
-    found: dict[datetime, LatencySummary] = {}
+    found: dict[datetime, LatencyWindows] = {}
     for windows in database.read(work):
-        one = windows.find_osd_summary(osd.osd)
-        if one is not None:
-            found.setdefault(one.window_start, one)
+        if osd.osd in windows.osd:
+            found.setdefault(windows.window_start, windows)
     return tuple(found.values())
 
 

@@ -159,7 +159,7 @@ class Application:
             ports.store,
             ports.clock,
             lambda: find_or_make_signing_key(settings.ceph, StateDir(settings.service.state).ensure_exists()),
-            has_cluster=ports.cluster is not None,
+            find_view=None if ports.cluster is None else lambda: self.fleet.view,
         )
         self.scorer = Scorer(
             ports.log,

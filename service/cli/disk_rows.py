@@ -12,6 +12,7 @@ from predrain.service.terminal.service_connection import CliClient
 PAGE_ROWS = 10_000
 """The most rows of one request."""
 DAYS_A_YEAR = 365.25
+HOURS_A_YEAR = 24 * DAYS_A_YEAR
 TB = 1e12
 _SEVERITIES: Final = {
     Status.BAD.value: 0,
@@ -71,10 +72,6 @@ def _percent(value: float | None) -> Cell:
     return None if value is None else value * 100
 
 
-def _years_of_hours(hours: int | None) -> Cell:
-    return None if hours is None else hours / 24 / DAYS_A_YEAR
-
-
 def _one_decimal(value: float) -> str:
     return f"{value:.1f}"
 
@@ -111,6 +108,15 @@ def _join_reasons(row: Row) -> Cell:
     return " ".join(row["reasons"]) or None
 
 
+def _make_scaled_column(name: str, unit: str, field: str, scale: float) -> Column:
+    """Return a column of a field that REST answers in a smaller unit: size in TB, age in years."""
+
+    def value(row: Row) -> Cell:
+        return None if row[field] is None else row[field] / scale
+
+    return Column(name, unit, value, _one_decimal, unit, number=True)
+
+
 DISK_COLUMNS: Final = (
     Column("disk", "disk", lambda row: row["serial"] or row["device"]),
     Column("severity", "outlook", _name_outlook),
@@ -120,17 +126,8 @@ DISK_COLUMNS: Final = (
     Column("slot", "slot", lambda row: row["slot"], _whole, number=True),
     Column("osd", "osd", lambda row: ",".join(map(str, row["osds"]))),
     Column("model", "model", lambda row: row["model"], cut=True),
-    Column(
-        "size",
-        "TB",
-        lambda row: None if row["capacity_bytes"] is None else row["capacity_bytes"] / TB,
-        _one_decimal,
-        "TB",
-        number=True,
-    ),
-    Column(
-        "age", "years", lambda row: _years_of_hours(row["power_on_hours"]), _one_decimal, "years", number=True
-    ),
+    _make_scaled_column("size", "TB", "capacity_bytes", TB),
+    _make_scaled_column("age", "years", "power_on_hours", HOURS_A_YEAR),
     Column("temperature", "°C", lambda row: row["temperature_c"], _whole, "°C", number=True),
     Column("life_p10", "", lambda row: row["life_p10_days"], unit="days", number=True),
     Column("life_p90", "", lambda row: row["life_p90_days"], unit="days", number=True),
@@ -158,23 +155,9 @@ OSD_COLUMNS: Final = (
     Column("rack", "", lambda row: row["rack"]),
     Column("slot", "slot", lambda row: row["slot"], _whole, number=True),
     Column("model", "model", lambda row: row["model"], cut=True),
-    Column(
-        "size",
-        "TB",
-        lambda row: None if row["size_bytes"] is None else row["size_bytes"] / TB,
-        _one_decimal,
-        "TB",
-        number=True,
-    ),
+    _make_scaled_column("size", "TB", "size_bytes", TB),
     Column("full", "full %", _fullness, _whole, "%", number=True),
-    Column(
-        "age",
-        "years",
-        lambda row: None if row["age_days"] is None else row["age_days"] / DAYS_A_YEAR,
-        _one_decimal,
-        "years",
-        number=True,
-    ),
+    _make_scaled_column("age", "years", "age_days", DAYS_A_YEAR),
     Column(
         "latency",
         "lat. x",

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from cyclopts import Parameter
@@ -163,7 +164,8 @@ def _write_cell(value: Cell) -> str:
     if isinstance(value, str):
         text = escape_to_one_line(value)
         return f"'{text}" if text.startswith(_FORMULA_BEGINNINGS) else text
-    return f"{value:.10g}"
+    # Without an exponent: some spreadsheets take `5e-05` for a text, or round it to 0 as they show it.
+    return f"{Decimal(f'{value:.10g}'):f}"
 
 
 def _build_table(rows: Sequence[Row], columns: Sequence[Column]) -> Table:

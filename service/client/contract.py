@@ -1168,12 +1168,25 @@ class HaltBody(Struct, frozen=True, kw_only=True):
 
 
 class HistoryBody(Struct, frozen=True, kw_only=True):
-    """The series that the device ever reported, those that changed first; null is a reading without that value."""
+    """
+    The series that the device ever reported, those that changed first; null is a reading without that value.
+
+    If one OSD alone is on the device, there are also series of the OSD, as its host counted: `read_ms`, `write_ms` and
+    `commit_ms` (medians), `latency_ratio` (to the median of the host's other OSDs of its class; the median over time),
+    `slow_minutes` (minutes at `slow_ratio` or more) and `slow_ops` (the most at once). Each has 480 points at most, and
+    goes back as far as `retention.latency_days`.
+    """
 
     device: str
     from_: datetime = field(name="from")
     to: datetime
     series: list[SeriesBody]
+    slow_ratio: Annotated[
+        float,
+        Meta(
+            description="The ratio from which a minute of the OSD counts as slow. It takes hours of such minutes to call the OSD slow."
+        ),
+    ]
 
 
 class HistoryEventBody(Struct, frozen=True, kw_only=True):
@@ -2069,6 +2082,15 @@ class OsdBody(Struct, frozen=True, kw_only=True):
     ]
     unreadable: UnreadableBody | None
     drain: OsdDrainBody | None
+    blocking_drain: (
+        Annotated[
+            str,
+            Meta(
+                description="The id of the drain that stands in the way of a new one to replace the disk; null: such a proposal is accepted.\nA drain that failed stands in the way until it is resumed or cancelled, and a quarantine does not."
+            ),
+        ]
+        | None
+    )
 
 
 class OsdPage(Struct, frozen=True, kw_only=True):

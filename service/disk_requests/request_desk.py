@@ -76,13 +76,20 @@ class DiskRequestDesk:
 
     signing_key: returns the key from which the keys of hosts are derived. Two processes on one store may take a request
     each at the same moment; the collector then refuses the second one.
+    find_view: returns the newest view; None without a cluster. A snapshot of the fleet keeps its view for as long as
+    nothing changes, so on a calm cluster that view looks as if the cluster did not answer any more.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, signing_key: Callable[[], str], *, has_cluster: bool
+        self,
+        store: Store,
+        clock: Clock,
+        signing_key: Callable[[], str],
+        *,
+        find_view: Callable[[], ClusterView | None] | None,
     ) -> None:
         self._book, self._clock, self._signing_key = RequestBook(store), clock, signing_key
-        self._has_cluster = has_cluster
+        self._find_view = find_view
         self._lock = threading.Lock()
         self._counted: tuple[ClusterView, Mapping[HostName, int]] | None = None
 
@@ -207,18 +214,19 @@ class DiskRequestDesk:
             sight.halted is not None,
             find_drains_of_disk(sight.drains, device, osds),
             find_unclean_pgs(
-                self._count_unclean_pgs(sight.view, now), host, has_osds=self._has_cluster and bool(osds)
+                self._count_unclean_pgs(now), host, has_osds=self._find_view is not None and bool(osds)
             ),
             tuple(one.request for one in entries if one.request.host == host),
         )
 
-    def _count_unclean_pgs(self, view: ClusterView | None, now: datetime) -> Mapping[HostName, int] | None:
+    def _count_unclean_pgs(self, now: datetime) -> Mapping[HostName, int] | None:
         """Return the PGs of each host that are not active+clean, or None if no fresh view shows them.
 
         The PGs are counted once for each view.
         """
-        if not self._has_cluster:
+        if self._find_view is None:
             return {}
+        view = self._find_view()
         if view is None or now - view.as_of > VIEW_TOO_OLD or not view.statistics_known:
             return None
         counted = self._counted

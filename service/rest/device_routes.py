@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
-from statistics import median
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -15,7 +13,6 @@ from starlette.responses import Response
 
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId, OsdId
-from predrain.data.latency_windows import LatencySummary
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outcome import DriveFate, Outcome
 from predrain.data.outlook import Advice, Outlook, Status
@@ -29,6 +26,12 @@ from predrain.service.rest.dependencies import TheApplication, create_singleton_
 from predrain.service.rest.idempotency import Once
 from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
 from predrain.service.rest.operating_limit import find_operating_limit
+from predrain.service.rest.osd_latency_series import (
+    OSD_SERIES,
+    SLOW_RATIO,
+    compute_osd_latency_series,
+    to_epoch_milliseconds,
+)
 from predrain.service.rest.outlook_routes import Cursor, Limit
 from predrain.service.rest.problem_answers import HttpProblem, declare_problem_responses
 from predrain.service.rest.shared_bodies import (
@@ -184,12 +187,20 @@ class SeriesBody(ResponseBody):
 
 
 class HistoryBody(ResponseBody):
-    """The series that the device ever reported, those that changed first; null is a reading without that value."""
+    """The series that the device ever reported, those that changed first; null is a reading without that value.
+
+    If one OSD alone is on the device, there are also series of the OSD, as its host counted: `read_ms`, `write_ms` and
+    `commit_ms` (medians), `latency_ratio` (to the median of the host's other OSDs of its class; the median over time),
+    `slow_minutes` (minutes at `slow_ratio` or more) and `slow_ops` (the most at once). Each has 480 points at most, and
+    goes back as far as `retention.latency_days`.
+    """
 
     device: str
     from_: datetime = Field(serialization_alias="from")
     to: datetime
     series: list[SeriesBody]
+    slow_ratio: float
+    """The ratio from which a minute of the OSD counts as slow. It takes hours of such minutes to call the OSD slow."""
 
 
 def _create_device_list(application: Application) -> IncrementalList[str]:
@@ -246,18 +257,19 @@ def get_device_history(
         SeriesBody(
             name="p_fail_30d",
             unit="probability",
-            points=[(_to_epoch_milliseconds(o.as_of), o.p_fail_30d) for o in outlooks],
+            points=[(to_epoch_milliseconds(o.as_of), o.p_fail_30d) for o in outlooks],
         )
     ]
     series += _moved_first([_build_counter_series(readings, name, unit) for name, unit in SERIES])
     if len(osds) == 1:  # the latency of a disk under many OSDs cannot be attributed to one of them
-        waits = compute_client_latency_series(
-            application.store.read_latency_summaries(osds[0], since), since, now
-        )
-        series += [SeriesBody(name=kind, unit="ms", points=points) for kind, points in waits.items()]
+        windows = application.store.read_latency_beside(osds[0], since)
+        found = compute_osd_latency_series(windows, osds[0], _list_peers(sight, osds[0]), since, now)
+        series += [
+            SeriesBody(name=name, unit=OSD_SERIES[name], points=points) for name, points in found.items()
+        ]
     told = [one for one in series if any(value is not None for _, value in one.points)]
     return http_caching.build_etag_response(
-        request, HistoryBody(device=name, from_=since, to=now, series=told)
+        request, HistoryBody(device=name, from_=since, to=now, series=told, slow_ratio=SLOW_RATIO)
     )
 
 
@@ -339,8 +351,17 @@ def _build_counter_series(readings: tuple[Reading, ...], name: str, unit: str) -
         smart = smart_of(reading)
         holders = (reading, smart, smart.counters, smart.logs) if smart else (reading,)
         value = next((getattr(one, name) for one in holders if hasattr(one, name)), None)
-        points.append((_to_epoch_milliseconds(reading.taken_at), value))
+        points.append((to_epoch_milliseconds(reading.taken_at), value))
     return SeriesBody(name=name, unit=unit, points=points)
+
+
+def _list_peers(sight: FleetSnapshot, osd: OsdId) -> frozenset[OsdId]:
+    """Return the other OSDs of the same device class, of any host."""
+    known = sight.view.osds if sight.view else {}
+    own = known.get(osd)
+    return frozenset(
+        one.id for one in known.values() if own and one.id != osd and one.device_class == own.device_class
+    )
 
 
 def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
@@ -461,32 +482,3 @@ def _build_device_fields(
 
 def _build_identity_body(smart: Smart) -> IdentityBody:
     return IdentityBody(**{name: getattr(smart.identity, name) for name in IdentityBody.model_fields})
-
-
-def _to_epoch_milliseconds(at: datetime) -> int:
-    return round(at.astimezone(UTC).timestamp() * 1000)
-
-
-POINTS = 480
-"""The most points of a series: a pixel or two each."""
-FELT = {"read_ms": "read_ms_p50", "write_ms": "write_ms_p50"}
-"""The series, and the field of each: the host's median over a window."""
-
-
-def compute_client_latency_series(
-    rows: Sequence[LatencySummary], since: datetime, until: datetime
-) -> dict[str, list[tuple[int, float | None]]]:
-    """Return by series the points (time in ms since 1970, latency in ms). Each point is the median of the windows in
-    its share of the time, or None if they had no such operation.
-    """
-    width = max(60.0, (until - since).total_seconds() / POINTS)
-    shares: dict[int, list[LatencySummary]] = defaultdict(list)
-    for row in rows:
-        shares[int((row.window_start - since).total_seconds() // width)].append(row)
-    series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in FELT}
-    for _, windows in sorted(shares.items()):
-        at = round(windows[0].window_start.astimezone(UTC).timestamp() * 1000)
-        for name, made_of in FELT.items():
-            known = [value for one in windows if (value := getattr(one, made_of)) is not None]
-            series[name].append((at, round(median(known), 3) if known else None))
-    return series

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from predrain.actions.cluster.cluster_view import ClusterView, Osd
 from predrain.actions.core.messages import describe_state, state_names_intent
+from predrain.actions.engine.proposals import find_blocking_drains
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
@@ -99,6 +100,9 @@ class OsdBody(ResponseBody):
     """True if a rule for slow disks made the outlook."""
     unreadable: UnreadableBody | None
     drain: OsdDrainBody | None
+    blocking_drain: str | None
+    """The id of the drain that stands in the way of a new one to replace the disk; null: such a proposal is accepted.
+    A drain that failed stands in the way until it is resumed or cancelled, and a quarantine does not."""
 
 
 class OsdPage(ResponseBody):
@@ -149,6 +153,7 @@ def _find_changed_osds(sight: FleetSnapshot, before: FleetSnapshot | None) -> Ma
     if view is None:
         return {}
     drains, touched = sight.drain_of(), set[OsdId]()
+    blocking = find_blocking_drains(sight.drains)
     if before is None or before.view is not view:
         touched.update(view.osds, before.view.osds if before and before.view else ())
     else:
@@ -160,8 +165,14 @@ def _find_changed_osds(sight: FleetSnapshot, before: FleetSnapshot | None) -> Ma
         )
         for now, then in pairs:
             touched.update(osd for device in find_differing_keys(now, then) for osd in osds.get(device, ()))
-        touched |= (drains.keys() | before.drain_of().keys()) & view.osds.keys()
-    return {id_: made_of(sight, view, id_, drains.get(id_)) if id_ in view.osds else None for id_ in touched}
+        blocked_before = find_blocking_drains(before.drains)
+        touched |= (
+            drains.keys() | before.drain_of().keys() | blocking.keys() | blocked_before.keys()
+        ) & view.osds.keys()
+    return {
+        id_: made_of(sight, view, id_, drains.get(id_), blocking.get(id_)) if id_ in view.osds else None
+        for id_ in touched
+    }
 
 
 class ListedOsd(NamedTuple):
@@ -189,7 +200,9 @@ def _list_osd(osd: Osd) -> ListedOsd:
     )
 
 
-def made_of(sight: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | None) -> MadeOf:
+def made_of(
+    sight: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | None, blocking: Drain | None = None
+) -> MadeOf:
     """Return the content of an OSD's row, from which `build_osd_body` makes the body."""
     osd, ratio = view.osds[id_], view.latency_ratio.get(id_)
     return (
@@ -202,6 +215,7 @@ def made_of(sight: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | 
         round(ratio * LATENCY_STEPS) / LATENCY_STEPS if ratio is not None else None,
         _build_osd_drain_body(drain) if drain else None,
         view.fsid,
+        blocking.id if blocking else None,
     )
 
 
@@ -215,6 +229,7 @@ def build_osd_body(
     latency_ratio: float | None,
     drain: OsdDrainBody | None,
     cluster: ClusterId | None,
+    blocking_drain: str | None,
 ) -> OsdBody:
     """Return the body of an OSD's row."""
     smart = smart_of(reading)
@@ -252,6 +267,7 @@ def build_osd_body(
         slow=outlook is not None and (outlook.rule or "").startswith(SLOW_RULE),
         unreadable=unreadable_body(reading),
         drain=drain,
+        blocking_drain=blocking_drain,
     )
 
 

@@ -23,7 +23,7 @@ def answered_questions() -> Work:
     work = Work(amount=HOSTS)
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "store.sqlite")
-        desk = DiskRequestDesk(store, SystemClock(), lambda: "key" * 12, has_cluster=False)
+        desk = DiskRequestDesk(store, SystemClock(), lambda: "key" * 12, find_view=None)
         questions = [
             WorkQuestion(HostName(f"stor-{number:04d}"), (DiskPermission.SELF_TEST,), has_key=True)
             for number in range(HOSTS)

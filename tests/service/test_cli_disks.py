@@ -7,6 +7,7 @@ import io
 import json
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from predrain.service.cli import main
@@ -164,6 +165,31 @@ def test_the_worst_disk_stands_first_and_the_table_fits_a_terminal_of_80_columns
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.00005, "0.00005"),
+        (1.25e-9, "0.00000000125"),
+        (-0.00001, "-0.00001"),
+        (1 / 3, "0.3333333333"),
+        (1e10, "10000000000"),
+        (2.5e15, "2500000000000000"),
+        (12, "12"),
+        (0, "0"),
+    ],
+)
+def test_a_number_in_csv_has_no_exponent_and_pandas_reads_the_same_value(
+    value: float, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """service/page/src/tables/csv.test.ts has the same numbers."""
+    write_csv([{"name": "a", "heat": value}], COLUMNS)
+    written = capsys.readouterr().out
+    assert next(csv.DictReader(io.StringIO(written)))["temperature (°C)"] == text
+    read = pd.read_csv(io.StringIO(written))["temperature (°C)"]
+    assert read.dtype.kind in "if"
+    assert read[0] == pytest.approx(value, rel=1e-9)
+
+
 def test_json_gives_the_rows_of_rest_unchanged_and_csv_the_same_disks(
     at: list[str], site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:

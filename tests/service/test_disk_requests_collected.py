@@ -33,6 +33,7 @@ from predrain.service.access.tokens import Scope
 from predrain.service.cli import main
 from predrain.service.disk_requests.request_desk import RequestHeld
 from predrain.service.disk_requests.request_guards import RequestRefusalKind
+from predrain.service.fleet.fleet import FleetSnapshot
 from tests.service.asking_host import BOTH, Host
 from tests.service.conftest import Place, SetClock, Site
 from tests.service.person_requests import approve_drain, propose_drain
@@ -164,9 +165,11 @@ def ask(world: World, *running: HostSelfTest) -> Any:
     return world.application.disk_requests.exchange(world.application.get_snapshot(), question)
 
 
-def kinds(world: World, verb: DiskVerb) -> list[RequestRefusalKind]:
+def kinds(world: World, verb: DiskVerb, sight: FleetSnapshot | None = None) -> list[RequestRefusalKind]:
     try:
-        world.application.disk_requests.request(world.application.get_snapshot(), DRAINED, verb, "anna")
+        world.application.disk_requests.request(
+            sight or world.application.get_snapshot(), DRAINED, verb, "anna"
+        )
     except RequestHeld as held:
         return [one.kind for one in held.refusals]
     return []
@@ -192,6 +195,15 @@ def test_a_view_that_is_too_old_holds_a_test_back(asked_world: World) -> None:
     world.application.step_controller()
     ask(world)
     assert RequestRefusalKind.CLUSTER_UNKNOWN in kinds(world, DiskVerb.SHORT_TEST)
+
+
+def test_a_snapshot_that_is_old_because_nothing_changed_holds_no_test_back(asked_world: World) -> None:
+    """A calm cluster is polled and nobody is told of it, so the snapshot keeps the view of the last change."""
+    world = asked_world
+    ask(world)
+    old = world.application.get_snapshot()
+    world.tick(seconds=400)
+    assert RequestRefusalKind.CLUSTER_UNKNOWN not in kinds(world, DiskVerb.SHORT_TEST, old)
 
 
 def test_a_request_for_one_host_is_of_no_use_on_another(asked_world: World) -> None:

@@ -40,6 +40,19 @@ def test_every_cluster_has_a_row_with_what_its_service_said_or_why_it_said_nothi
     expect(rows.nth(1).get_by_role("link")).to_have_attribute("href", "https://east.example.org")
     expect(rows.nth(2)).to_contain_text("not reported")
     expect(rows.nth(2)).to_contain_text("timed out")
+    heads = page.locator("table").first.locator("thead th")
+    expect(heads).to_have_text(
+        [
+            *("Cluster", "Health", "OSDs", "Disks read", "Bad", "Warning"),
+            *("Expected failures, 30 days", "Drains under way", "Answered"),
+        ]
+    )
+    expect(page.locator("table thead th.number")).to_have_text(
+        [
+            *("OSDs", "Disks read", "Bad", "Warning", "Expected failures, 30 days", "Drains under way"),
+            *("Disks", "Newly bad", "Bad", "Warning"),
+        ]
+    )
     models = page.locator("table").nth(1).locator("tbody tr")
     expect(models).to_have_count(len(told["models"]))
     assert unreadable_text(page) == []

@@ -84,6 +84,15 @@ def test_without_a_cluster_the_disks_that_were_read_stand_first(desk: Opened) ->
     assert desk.complaints == []
 
 
+@pytest.mark.parametrize(
+    ("path", "count"), [("/fleet", 1), ("/fleet?table=1", 0), ("/fleet?table=models", 0)]
+)
+def test_the_keys_of_the_map_are_named_under_the_map_alone(desk: Opened, path: str, count: int) -> None:
+    page = settled(desk.go(path))
+    expect(page.locator(".trust")).to_be_visible()
+    expect(page.locator(".trust kbd", has_text="Enter")).to_have_count(count)
+
+
 def test_a_head_sorts_by_key_and_the_address_keeps_the_order(desk: Opened) -> None:
     page = settled(desk.go("/fleet?table=1"))
     head = page.locator("thead").get_by_role("button", name="Temp.")

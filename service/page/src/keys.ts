@@ -9,9 +9,9 @@ export interface Key {
 export const KEYS: readonly Key[] = [
   { keys: "/", does: "find a disk, host, OSD or drain" },
   { keys: "n  N", does: "next, previous disk in trouble" },
-  { keys: "\u2190 \u2191 \u2193 \u2192", does: "move on the map" },
-  { keys: "Home  End", does: "first, last disk of the host" },
-  { keys: "PgUp  PgDn", does: "previous, next rack" },
+  { keys: "\u2190 \u2191 \u2193 \u2192", does: "move on the map; left and right, the cursor of a chart" },
+  { keys: "Home  End", does: "first, last disk of the host; ends of a chart" },
+  { keys: "PgUp  PgDn", does: "previous, next rack; ten readings of a chart" },
   { keys: "Enter", does: "open" },
   { keys: "r", does: "show what arrived while the list was held still" },
   { keys: "Esc", does: "close" },

@@ -98,6 +98,25 @@ def test_rows_have_all_that_backblaze_s_have(store: Store, tmp_path: Path) -> No
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("number", "told"), [(2**63 - 1, 2**63 - 1), (2**63, None), (2**64 - 1, None)])
+def test_a_number_that_no_column_holds_is_not_known_and_the_export_goes_on(
+    store: Store, tmp_path: Path, number: int, told: int | None
+) -> None:
+    reading = _reading("Z1", NOON)
+    assert isinstance(reading.seen, Smart)
+    odd = replace(
+        reading.seen,
+        identity=replace(reading.seen.identity, capacity_bytes=number),
+        attributes={250: Attribute("Read_Error_Retry_Rate", number, number)},
+    )
+    store.add_readings([replace(reading, seen=odd), _reading("Z2", NOON)])
+    _export(store, tmp_path)
+    first, second = _rows(tmp_path)
+    assert (first["capacity_bytes"], first["smart_250_normalized"]) == (told, told)
+    assert first["smart_250_raw"] == float(number)
+    assert second["capacity_bytes"] == 4 * 10**12
+
+
 def test_months_that_have_everything_are_left_alone(store: Store, tmp_path: Path) -> None:
     store.add_readings(_days("Z1", 5))
     assert [month.rows for month in _export(store, tmp_path)] == [2, 3]

@@ -62,21 +62,19 @@ def keyring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyring]:
     keys.run("gpgconf", "--kill", "all")
 
 
-def build_deb(folder: Path) -> None:
+def build_deb(folder: Path, version: str = "1.0", name: str = "predrain_1.0_all.deb") -> None:
     """Build a package of one file."""
     tree = folder / "tree"
-    (tree / "DEBIAN").mkdir(parents=True)
-    (tree / "usr/lib/predrain").mkdir(parents=True)
+    (tree / "DEBIAN").mkdir(parents=True, exist_ok=True)
+    (tree / "usr/lib/predrain").mkdir(parents=True, exist_ok=True)
     (tree / "usr/lib/predrain/words").write_text("as it was built\n")
+    architecture = name.removesuffix(".deb").rpartition("_")[2]
     (tree / "DEBIAN/control").write_text(
-        "Package: predrain\nVersion: 1.0\nArchitecture: all\nMaintainer: a <a@example.org>\nDescription: a package\n"
+        f"Package: predrain\nVersion: {version}\nArchitecture: {architecture}\n"
+        "Maintainer: a <a@example.org>\nDescription: a package\n"
     )
-    (folder / "debs").mkdir()
-    subprocess.run(
-        ["dpkg-deb", "--build", tree, folder / "debs" / "predrain_1.0_all.deb"],
-        check=True,
-        capture_output=True,
-    )
+    (folder / "debs").mkdir(exist_ok=True)
+    subprocess.run(["dpkg-deb", "--build", tree, folder / "debs" / name], check=True, capture_output=True)
 
 
 def make_repository(keyring: Keyring, folder: Path, pair: str, key: str = "releases@example.org") -> Path:
@@ -174,6 +172,36 @@ def test_no_repository_is_made_with_a_key_that_is_not_there(keyring: Keyring, tm
     made = keyring.run(BUILD, "nobody@example.org", tmp_path / "repository", f"bookworm={tmp_path}/debs")
     assert (made.returncode, made.stderr) == (1, "build: GnuPG has no secret key nobody@example.org\n")
     assert not (tmp_path / "repository").exists()
+
+
+def list_packages(repository: Path, suite: str) -> list[str]:
+    """List the packages that the index of an apt suite names."""
+    index = repository / "apt/dists" / suite / "main/binary-amd64/Packages"
+    return [line[9:] for line in index.read_text().splitlines() if line.startswith("Version: ")]
+
+
+def test_packages_of_two_debians_in_one_folder_become_a_suite_each(keyring: Keyring, tmp_path: Path) -> None:
+    for version in ("1.0+deb12", "1.0+deb13"):
+        build_deb(tmp_path, version, f"predrain_{version}_amd64.deb")
+    repository = make_repository(keyring, tmp_path, f"{tmp_path}/debs")
+    assert {suite: list_packages(repository, suite) for suite in ("bookworm", "trixie")} == {
+        "bookworm": ["1.0+deb12"],
+        "trixie": ["1.0+deb13"],
+    }
+
+
+def test_a_package_of_no_known_debian_is_named_and_nothing_is_made(keyring: Keyring, tmp_path: Path) -> None:
+    build_deb(tmp_path)
+    made = keyring.run(BUILD, "releases@example.org", tmp_path / "repository", f"{tmp_path}/debs")
+    assert made.returncode == 1
+    assert f"the version of {tmp_path}/debs/predrain_1.0_all.deb names no Debian" in made.stderr
+    assert not (tmp_path / "repository").exists()
+
+
+def test_folders_without_packages_say_what_builds_them(keyring: Keyring, tmp_path: Path) -> None:
+    made = keyring.run(BUILD, "releases@example.org", tmp_path / "repository", tmp_path, tmp_path / "rpm")
+    assert made.returncode == 1
+    assert made.stderr == "build: there are neither .deb nor .rpm files; build them: make deb, make rpm\n"
 
 
 def build_rpm(folder: Path) -> None:

@@ -2068,7 +2068,14 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description The series that the device ever reported, those that changed first; null is a reading without that value. */
+        /**
+         * @description The series that the device ever reported, those that changed first; null is a reading without that value.
+         *
+         *     If one OSD alone is on the device, there are also series of the OSD, as its host counted: `read_ms`, `write_ms` and
+         *     `commit_ms` (medians), `latency_ratio` (to the median of the host's other OSDs of its class; the median over time),
+         *     `slow_minutes` (minutes at `slow_ratio` or more) and `slow_ops` (the most at once). Each has 480 points at most, and
+         *     goes back as far as `retention.latency_days`.
+         */
         HistoryBody: {
             device: string;
             /** Format: date-time */
@@ -2076,6 +2083,8 @@ export interface components {
             /** Format: date-time */
             to: string;
             series: components["schemas"]["SeriesBody"][];
+            /** @description The ratio from which a minute of the OSD counts as slow. It takes hours of such minutes to call the OSD slow. */
+            slow_ratio: number;
         };
         /**
          * @description One event. `href`: the view of the page with details. A field that the event does not concern, or whose value is
@@ -2331,6 +2340,11 @@ export interface components {
             slow: boolean;
             unreadable: components["schemas"]["UnreadableBody"] | null;
             drain: components["schemas"]["OsdDrainBody"] | null;
+            /**
+             * @description The id of the drain that stands in the way of a new one to replace the disk; null: such a proposal is accepted.
+             *     A drain that failed stands in the way until it is resumed or cancelled, and a quarantine does not.
+             */
+            blocking_drain: string | null;
         };
         /** @description An OSD that lies on the disk, and what it keeps there. */
         OsdDeviceBody: {

@@ -2,8 +2,10 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { moment } from "../format.ts";
 import { useWidth } from "../width.ts";
+import { SPAN_ROW, saidAt, sayAll, type Span, type SpanRow } from "./cursor.ts";
+import { CursorKeys } from "./cursor_keys.tsx";
 import { layLabels, type Label } from "./labels.ts";
-import { last, linear, nearest, roundUp, runs, timeTicks, valueAt, type Point } from "./scale.ts";
+import { last, linear, nearest, roundUp, runs, timeTicks, type Point } from "./scale.ts";
 
 export interface Limit {
   at: number;
@@ -33,6 +35,8 @@ export interface Lane {
   /** What is to come: the line goes on dashed from the last value to this. */
   ahead?: { at: number; early: number; late: number; value: number; word: string; under: string } | null;
   height?: number | undefined;
+  /** Drawn above the line, each row as high as SPAN_ROW; `height` has room for them. */
+  spans?: readonly SpanRow[];
 }
 
 export interface Band {
@@ -71,6 +75,7 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
   const frame = useRef<HTMLDivElement>(null);
   const [pointed, point] = useState<number | null>(null);
   const times = useMemo(() => instantsOf(lanes, from, to), [lanes, from, to]);
+  const say = (at: number): string => sayAll(lanes, at, `${moment(at, null)} UTC`);
   const width = useWidth(frame);
   const narrow = width < 520;
   const left = narrow ? 44 : 150;
@@ -146,18 +151,21 @@ export function Lanes({ lanes, from, to, now = null, bands = [], sentence }: Pro
             <LaneRow key={lane.key} lane={lane} top={(tops[index] ?? 0) + (narrow ? 20 : 0)} x={x} start={start} end={end} narrow={narrow} />
           ))}
           {pointed !== null && wordAt !== null && (
-            <Cursor lanes={lanes} tops={tops.map((one) => one + (narrow ? 20 : 0))} at={pointed} x={x(pointed)} early={x(pointed) < (start + end) / 2} wordAt={wordAt} bottom={bottom} />
+            <Cursor lanes={lanes} tops={tops.map((one, index) => one + (narrow ? 20 : 0) + spanRoom(lanes[index]))} at={pointed} x={x(pointed)} early={x(pointed) < (start + end) / 2} wordAt={wordAt} bottom={bottom} />
           )}
         </svg>
       )}
+      <CursorKeys times={times} at={pointed} move={point} say={say} />
       <AsTable lanes={lanes} sentence={sentence} />
     </figure>
   );
 }
 
-/** Every instant within the axis at which a lane has a value, in order. */
+/** Every instant within the axis at which a lane has a value or a span begins, in order. */
 function instantsOf(lanes: readonly Lane[], from: number, to: number): number[] {
-  const all = new Set(lanes.flatMap((lane) => lane.points.flatMap(([at, value]) => (value === null || at < from || at > to ? [] : [at]))));
+  const valued = lanes.flatMap((lane) => lane.points.flatMap(([at, value]) => (value === null ? [] : [at])));
+  const begun = lanes.flatMap((lane) => (lane.spans ?? []).flatMap((row) => row.spans.map((span) => span.from)));
+  const all = new Set([...valued, ...begun].filter((at) => at >= from && at <= to));
   return [...all].sort((a, b) => a - b);
 }
 
@@ -181,10 +189,9 @@ function Cursor({ lanes, tops, at, x, early, wordAt, bottom }: CursorProps) {
         {moment(at, null)}
       </text>
       {lanes.map((lane, index) => {
-        const value = valueAt(lane.points, at);
         return (
           <text key={lane.key} class="cursor-value" x={early ? x + 6 : x - 6} y={(tops[index] ?? 0) + 18} text-anchor={early ? "start" : "end"}>
-            {value === null ? "not reported" : lane.write(value)}
+            {saidAt(lane, at)}
           </text>
         );
       })}
@@ -219,8 +226,12 @@ interface RowProps {
   narrow: boolean;
 }
 
-function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
-  const height = (lane.height ?? LANE) - 14;
+/** px that the rows of spans take above a lane's line. */
+const spanRoom = (lane: Lane | undefined): number => (lane?.spans?.length ?? 0) * SPAN_ROW;
+
+function LaneRow({ lane, top: above, x, start, end, narrow }: RowProps) {
+  const top = above + spanRoom(lane);
+  const height = (lane.height ?? LANE) - spanRoom(lane) - 14;
   const values = lane.points.flatMap((point) => (point[1] === null ? [] : [point[1]]));
   const low = lane.from ?? 0;
   const high = Math.max(lane.to ?? roundUp(Math.max(0, ...values)), ...values, ...(lane.limits ?? []).map((limit) => limit.at));
@@ -232,8 +243,8 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
   return (
     <g class={`lane ${lane.tone ? `tone-${lane.tone}` : ""}`}>
       {narrow ? (
-        <text class="lane-title" x={0} y={top - 6}>
-          {lane.title} <tspan class="axis">{lane.under}</tspan>
+        <text class="lane-title" x={0} y={above - 6}>
+          {lane.title} <tspan class="axis">{[lane.under, ...(lane.spans ?? []).map((row) => row.title)].join(", ")}</tspan>
         </text>
       ) : (
         <>
@@ -245,6 +256,9 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
           </text>
         </>
       )}
+      {(lane.spans ?? []).map((row, place) => (
+        <Spans key={row.title} row={row} top={above + place * SPAN_ROW} x={x} start={start} end={end} narrow={narrow} />
+      ))}
       <line class="base" x1={start} x2={end} y1={top + height} y2={top + height} />
       <line class="dots" x1={start} x2={end} y1={y(high)} y2={y(high)} />
       {(lane.limits ?? []).every((limit) => Math.abs(y(limit.at) - y(high)) > 11) && (
@@ -312,6 +326,47 @@ function LaneRow({ lane, top, x, start, end, narrow }: RowProps) {
   );
 }
 
+interface SpansProps {
+  row: SpanRow;
+  top: number;
+  x: (at: number) => number;
+  start: number;
+  end: number;
+  narrow: boolean;
+}
+
+/** px of an 11 px letter, rounded up. */
+const SMALL_LETTER = 6.2;
+
+/** A bar for each span, with its text where it has room for it. */
+function Spans({ row, top, x, start, end, narrow }: SpansProps) {
+  return (
+    <g class="spans">
+      {!narrow && (
+        <text class="axis" x={start - 6} y={top + 11} text-anchor="end">
+          {row.title}
+        </text>
+      )}
+      <line class="dots" x1={start} x2={end} y1={top + 7} y2={top + 7} />
+      {row.spans.map((span) => {
+        const a = Math.max(start, x(span.from));
+        const width = Math.max(3, Math.min(end, x(span.to)) - a);
+        return (
+          <g key={`${span.from}${span.word}`}>
+            <title>{span.word}</title>
+            <rect class={`span ${span.tone}`} x={Math.min(a, end - 3)} y={top + 1} width={width} height={SPAN_ROW - 3} rx={2} />
+            {span.short.length * SMALL_LETTER + 8 < width && (
+              <text class={`span-word ${span.tone}`} x={a + 4} y={top + 11}>
+                {span.short}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
 function trace(run: readonly [number, number][], draw: "step" | "line", x: (at: number) => number, y: (value: number) => number): string {
   return run
     .map(([at, value], index) => {
@@ -329,6 +384,7 @@ function AsTable({ lanes, sentence }: { lanes: readonly Lane[]; sentence: string
     <details class="as-table">
       <summary>As a table</summary>
       <div class="table-frame">
+        {lanes.flatMap((lane) => (lane.spans ?? []).map((row) => <SpanTable key={lane.key + row.title} title={`${lane.title}, ${row.title}`} spans={row.spans} />))}
         {lanes.map((lane) => (
           <table class="table" key={lane.key}>
             <caption>
@@ -347,6 +403,24 @@ function AsTable({ lanes, sentence }: { lanes: readonly Lane[]; sentence: string
       </div>
       <p class="muted">{sentence}</p>
     </details>
+  );
+}
+
+function SpanTable({ title, spans }: { title: string; spans: readonly Span[] }) {
+  return (
+    <table class="table">
+      <caption>{title}</caption>
+      <tbody>
+        {spans.slice(-60).map((span) => (
+          <tr key={`${span.from}${span.word}`}>
+            <th scope="row">
+              {moment(span.from, null)} to {moment(span.to, null)}
+            </th>
+            <td>{span.word}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

@@ -152,12 +152,12 @@ function Lead({ outlook, facts, ended, down }: { outlook: Outlook | null; facts:
 }
 
 function Buttons({ osd, status }: { osd: Osd | null; status: string | null }) {
-  const drain = osd?.drain ?? null;
-  if (drain && drain.state !== "cancelled" && drain.state !== "handed_over") {
+  const blocking = osd?.blocking_drain ?? null;
+  if (blocking !== null) {
     return (
       <div class="buttons">
-        <a class="button primary" href={drainLink(drain.id)}>
-          {drain.state === "proposed" ? "Review drain" : "See the drain"}
+        <a class="button primary" href={drainLink(blocking)}>
+          {osd?.drain?.id === blocking && osd.drain.state === "proposed" ? "Review drain" : "See the drain"}
         </a>
       </div>
     );

@@ -6,8 +6,8 @@ import { plural } from "../format.ts";
 import { Loading, Refused } from "../pieces.tsx";
 import { useResource } from "../resource.ts";
 import { route, withQuery } from "../route.ts";
-import { osdSeries } from "./osd_series.ts";
-import { lanesOf } from "./series.ts";
+import { drainSpans, osdSeries, slowSpans, waitSpans } from "./osd_series.ts";
+import { lanesOf, type OsdFacts } from "./series.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -29,10 +29,13 @@ interface Props {
 
 export function HistoryCard({ history, refused, facts, osd, days, now }: Props) {
   const all = route.value.query.get("counters") === "all";
-  const events = useResource<{ items: HistoryEvent[] }>(history && osd ? eventsPath(facts.device, Date.parse(history.from)) : null);
+  const from = history && osd ? Date.parse(history.from) : null;
+  const events = useResource<{ items: HistoryEvent[] }>(from === null ? null : eventsPath(facts.device, from, ["osd_down", "osd_up"]));
+  const drains = useResource<{ items: HistoryEvent[] }>(from === null ? null : eventsPath(facts.device, from, ["drain"]));
   const series = history ? [...history.series, ...(osd && events.data ? [osdSeries(events.data.items, Date.parse(history.from), Date.parse(history.to), osd.up)] : [])] : [];
+  const under = history ? factsOf(history, drains.data?.items ?? [], osd) : undefined;
   const heat = { limit: facts.temperature_limit_c, critical: facts.temperature_critical_c };
-  const drawn = history ? lanesOf(series, facts.outlook, all, heat) : null;
+  const drawn = history ? lanesOf(series, facts.outlook, all, heat, under) : null;
   return (
     <section class="card history">
       <header class="card-head">
@@ -71,10 +74,25 @@ export function HistoryCard({ history, refused, facts, osd, days, now }: Props) 
   );
 }
 
-/** By the hour, so that the answer is known until the next one. */
-function eventsPath(device: string, from: number): string {
+/** What its OSD went through, beside the series. */
+function factsOf(history: History, events: readonly HistoryEvent[], osd: Osd | null): OsdFacts {
+  const [from, to] = [Date.parse(history.from), Date.parse(history.to)];
+  const named = (name: string) => history.series.find((one) => one.name === name);
+  return {
+    slowRatio: history.slow_ratio,
+    rows: [
+      { title: "drains", spans: drainSpans(events, from, to, osd?.drain ?? null) },
+      { title: "slow minutes", spans: slowSpans(named("slow_minutes")) },
+      { title: "slow ops", spans: waitSpans(named("slow_ops")) },
+    ].filter((row) => row.spans.length > 0),
+  };
+}
+
+/** By the hour, so that the answer is known until the next one. A drain that holds often has a list of its own: it must not crowd out others. */
+function eventsPath(device: string, from: number, kinds: readonly string[]): string {
   const since = new Date(Math.floor(from / HOUR_MS) * HOUR_MS).toISOString();
-  return `history?${new URLSearchParams([["disk", device], ["kind", "osd_down"], ["kind", "osd_up"], ["limit", "1000"], ["since", since]]).toString()}`;
+  const asked = kinds.map((kind) => ["kind", kind]);
+  return `history?${new URLSearchParams([["disk", device], ...asked, ["limit", "1000"], ["since", since]]).toString()}`;
 }
 
 /** Where no series has a point, nothing was read: shaded over all lanes. */
@@ -93,7 +111,8 @@ function inWords(lanes: readonly Lane[]): string {
     const first = values[0];
     const end = values.at(-1);
     if (first === undefined || end === undefined) return `${lane.title} is not reported`;
-    return first === end ? `${lane.title} stayed at ${lane.write(end)}` : `${lane.title} went from ${lane.write(first)} to ${lane.write(end)}`;
+    const beside = (lane.spans ?? []).map((row) => `; ${row.title}: ${row.spans.length}`).join("");
+    return `${first === end ? `${lane.title} stayed at ${lane.write(end)}` : `${lane.title} went from ${lane.write(first)} to ${lane.write(end)}`}${beside}`;
   });
   return `${said.join("; ")}.`;
 }

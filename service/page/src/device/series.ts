@@ -1,6 +1,7 @@
 /** What a device's series are called, how their numbers are written, and which chart a reason points at. */
 import type { Outlook, Reason, Series } from "../api/contract.ts";
 import type { Lane, Limit } from "../charts/lanes.tsx";
+import { SPAN_ROW, type SpanRow } from "../charts/cursor.ts";
 import { last, type Point } from "../charts/scale.ts";
 import { count, percent, ratio } from "../format.ts";
 
@@ -32,9 +33,12 @@ const NAMES: Record<string, Name> = {
   available_spare_pct: { title: "Available spare", under: "%" },
   critical_warning: { title: "Critical warning", under: "bits" },
   unsafe_shutdowns: { title: "Unsafe shutdowns", under: "count" },
-  latency_ratio: { title: "Latency", under: "to its host's disks" },
+  latency_ratio: { title: "OSD latency", under: "to its host's OSDs" },
   read_ms: { title: "Reads took", under: "median, ms" },
   write_ms: { title: "Writes took", under: "median, ms" },
+  commit_ms: { title: "Commits took", under: "median, ms" },
+  slow_minutes: { title: "Slow minutes", under: "of the OSD" },
+  slow_ops: { title: "Slow ops", under: "most at once" },
   temperature_c: { title: "Temperature", under: "\u00b0C" },
   power_on_hours: { title: "Powered on", under: "hours" },
   bytes_written: { title: "Written", under: "bytes" },
@@ -54,13 +58,17 @@ const BY_ATTRIBUTE: Record<string, string> = {
 };
 
 /** What clients felt: a line, not a counter. */
-const FELT = new Set(["read_ms", "write_ms"]);
+const FELT = new Set(["read_ms", "write_ms", "commit_ms"]);
 const DULL = new Set(["power_on_hours", "bytes_written", "bytes_read"]);
 const FIRST = 6;
 /** Drawn below all else on the same axis, whether they moved or not: where did the errors begin, and how warm was it? */
-const BESIDE = ["kernel_errors", "osd_down", "crc_errors", "link_errors", "temperature_c"];
+const BESIDE = ["kernel_errors", "osd_down", "latency_ratio", "crc_errors", "link_errors", "temperature_c"];
+/** Drawn as bars in the OSD's lane, and as lanes of their own only where all series are asked for. */
+const IN_OSD = new Set(["slow_minutes", "slow_ops"]);
 /** px of a lane whose counter stands still. */
 const STILL_HEIGHT = 44;
+/** px of a lane below its bars. */
+const MOVED_HEIGHT = 60;
 /** px of the temperature with its limits, which may lie near each other. */
 const HEAT_HEIGHT = 116;
 /** The rank of what never moved. */
@@ -82,21 +90,41 @@ export interface Heat {
 
 export const NO_LIMITS: Heat = { limit: null, critical: null };
 
-export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean, heat: Heat = NO_LIMITS): Drawn {
+/** What the OSD on the disk went through, which its lane shows above up and down. */
+export interface OsdFacts {
+  rows: readonly SpanRow[];
+  /** The ratio from which the service counts a minute as slow. */
+  slowRatio: number;
+}
+
+const NO_FACTS: OsdFacts = { rows: [], slowRatio: Infinity };
+
+export function lanesOf(series: readonly Series[], outlook: Outlook | null, all: boolean, heat: Heat = NO_LIMITS, under: OsdFacts = NO_FACTS): Drawn {
   const reasons = outlook?.reasons ?? [];
   const pointed = new Set(reasons.map(counterOf).filter((name) => name !== null));
   const ranked = [...series].sort((a, b) => rank(a, pointed) - rank(b, pointed));
-  const draw = (one: Series): Lane => lane(one, outlook, heat);
+  const draw = (one: Series): Lane => withFacts(lane(one, outlook, heat), under);
   if (all) return { lanes: ranked.map(draw), still: [], more: false };
   const beside = besideOf(series);
-  const others = ranked.filter((one) => !beside.includes(one));
+  const others = ranked.filter((one) => !beside.includes(one) && !IN_OSD.has(one.name));
   const shown = [...others.filter((one) => rank(one, pointed) < STILL).slice(0, FIRST), ...beside];
   const still = others.filter((one) => rank(one, pointed) === STILL).map(draw);
   return {
-    lanes: shown.map((one) => (BESIDE.includes(one.name) && one.name !== "temperature_c" && !moves(one) ? { ...draw(one), height: STILL_HEIGHT } : draw(one))),
+    lanes: shown.map((one) => (BESIDE.includes(one.name) && one.name !== "temperature_c" && !moves(one) ? lower(draw(one)) : draw(one))),
     still: still.map((one) => `${one.title.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${one.write(last(one.points)?.[1] ?? 0)}`),
     more: ranked.length > shown.length,
   };
+}
+
+function lower(drawn: Lane): Lane {
+  return { ...drawn, height: STILL_HEIGHT + (drawn.spans?.length ?? 0) * SPAN_ROW };
+}
+
+/** The OSD's lane with its bars, and its latency with the limit of a slow minute. */
+function withFacts(drawn: Lane, { rows, slowRatio }: OsdFacts): Lane {
+  if (drawn.key === "latency_ratio" && Number.isFinite(slowRatio)) return { ...drawn, limits: [{ at: slowRatio, word: "slow minute", tone: "plain" }] };
+  if (drawn.key !== "osd_down" || rows.length === 0) return drawn;
+  return { ...drawn, spans: rows, height: MOVED_HEIGHT + rows.length * SPAN_ROW };
 }
 
 /** Of the two counters of a link, the one that moved; one of them is enough. */
@@ -140,7 +168,7 @@ function lane(series: Series, outlook: Outlook | null, heat: Heat): Lane {
     return { ...base, draw: "step", filled: true, tone, from: 0, to: 1, write: percent, tick: (value) => String(Math.round(value * 100)) };
   }
   if (series.name === "latency_ratio") {
-    return { ...base, draw: "line", from: 0.8, to: 1.5, write: ratio, limits: [{ at: 1.25, word: "slow", tone: "plain" }] };
+    return { ...base, draw: "line", from: 0.8, to: 2, write: ratio };
   }
   if (series.name === "osd_down") {
     return { ...base, draw: "step", changesOnly: true, from: 0, to: 1, write: (value) => (value > 0 ? "down" : "up"), tick: (value) => (value > 0 ? "down" : "up") };

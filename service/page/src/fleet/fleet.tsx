@@ -47,7 +47,7 @@ export function Fleet() {
       ) : (
         <Known list={list} needs={needs} inHand={inHand} form={form} />
       )}
-      <Trust />
+      <Trust map={form === "map" && (list?.length ?? 0) > 0} />
     </section>
   );
 }
@@ -185,7 +185,8 @@ function NoDisks() {
 }
 
 /** What all of the above rests on: how fresh the readings are, whose forecast it is, how old the cluster's view. */
-function Trust() {
+/** `map`: whether the map is shown, whose keys are named. */
+function Trust({ map }: { map: boolean }) {
   const known = status.value;
   if (!known) return null;
   const { fresh, total } = known.readings;
@@ -204,9 +205,11 @@ function Trust() {
         Mode {known.mode}
         {known.controller ? `, controller ${known.controller}` : ""}
       </span>
-      <span class="keys-hint">
-        <kbd>{"\u2190\u2191\u2193\u2192"}</kbd> move <kbd>Enter</kbd> open <kbd>n</kbd> next in trouble
-      </span>
+      {map && (
+        <span class="keys-hint">
+          <kbd>{"\u2190\u2191\u2193\u2192"}</kbd> move <kbd>Enter</kbd> open <kbd>n</kbd> next in trouble
+        </span>
+      )}
     </footer>
   );
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem } from "../api/client.ts";
 import type { Osd } from "../api/contract.ts";
-import { askEach, drainable, outcomesOf, proposalsOf, silencesOf, type Asked } from "./many.ts";
+import { askEach, drainable, noneDrainable, outcomesOf, proposalsOf, silencesOf, type Asked } from "./many.ts";
 import { rowsOfOsds, type DiskRow } from "./rows.ts";
 import { NOW, osd } from "./sample.ts";
 
@@ -25,11 +25,19 @@ test("an outcome is noted under the id of the disk, with a slash that is no part
   assert.equal(outcomesOf([row({ device: "ST_Z1/0" })], "failed", "")[0]?.path, "devices/ST_Z1%2F0/outcome");
 });
 
-test("a drain is proposed for the OSD only where none is under way and the OSD has not left", () => {
-  assert.deepEqual([row(), row(drain("cancelled")), row(drain("handed_over")), row({ up: false })].map(drainable), [true, true, true, true]);
-  assert.deepEqual([row(drain("draining")), row(drain("proposed")), row({ up: false, in: false })].map(drainable), [false, false, false]);
-  const rows = [row({}, 7), row(drain("draining"), 8)];
+test("a drain is proposed where the service would accept it, whatever the state of the last one, and the OSD has not left", () => {
+  const blocked = { blocking_drain: "osd.8-1" };
+  assert.deepEqual([row(), row(drain("cancelled")), row(drain("verified")), row({ up: false })].map(drainable), [true, true, true, true]);
+  assert.deepEqual([row({ ...drain("draining"), ...blocked }), row(blocked), row({ up: false, in: false })].map(drainable), [false, false, false]);
+  const rows = [row({}, 7), row(blocked, 8)];
   assert.deepEqual(proposalsOf(rows, "old"), [{ name: "osd.7", path: "drains", body: { target: "osd.7", intent: "replace", reason: "old" } }]);
+});
+
+test("where no chosen disk can be drained, the drain in the way is named, and of a failed one what ends it", () => {
+  const failed = row({ ...drain("failed"), blocking_drain: "osd.8-1" });
+  assert.equal(noneDrainable([failed]), "a drain stands in the way: osd.8-1, which failed: resume or cancel it");
+  assert.equal(noneDrainable([row({ blocking_drain: "a" }), row({ blocking_drain: "b" })]), "2 drains stand in the way, such as a");
+  assert.equal(noneDrainable([row({ up: false, in: false })]), "none of them is an OSD that can be drained now");
 });
 
 test("a refusal concerns one disk, and the next is asked for", async () => {

@@ -45,9 +45,17 @@ export function proposalsOf(rows: readonly DiskRow[], reason: string): Asked[] {
   return rows.flatMap((row) => (drainable(row) ? [{ name: row.name, path: "drains", body: { target: `osd.${row.osd?.osd}`, intent: "replace", reason } }] : []));
 }
 
-/** Whether a drain can be asked for: an OSD stands on the disk, has not left the cluster, and no drain of it is under way. */
+/** Whether a drain can be asked for: an OSD stands on the disk, has not left the cluster, and the service would accept it. */
 export function drainable({ osd }: DiskRow): boolean {
-  return osd !== null && (osd.up || osd.in) && (osd.drain === null || osd.drain.state === "cancelled" || osd.drain.state === "handed_over");
+  return osd !== null && (osd.up || osd.in) && osd.blocking_drain === null;
+}
+
+/** Why none of these can be drained: the drains that stand in the way, of which a failed one waits for a person. */
+export function noneDrainable(rows: readonly DiskRow[]): string {
+  const waits = rows.flatMap(({ osd }) => (osd?.blocking_drain ? [`${osd.blocking_drain}${osd.drain?.state === "failed" ? ", which failed: resume or cancel it" : ""}`] : []));
+  const [first] = waits;
+  if (first === undefined) return "none of them is an OSD that can be drained now";
+  return waits.length === 1 ? `a drain stands in the way: ${first}` : `${waits.length} drains stand in the way, such as ${first}`;
 }
 
 export const deviceOf = ({ disk, osd }: DiskRow): string | null => disk?.device ?? osd?.device ?? null;

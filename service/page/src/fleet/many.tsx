@@ -9,7 +9,7 @@ import { want } from "../live.ts";
 import { Acting, Modal, WhyOff } from "../pieces.tsx";
 import { NO_SILENCING, SilenceFields } from "../silence_fields.tsx";
 import { actingOff } from "../state.ts";
-import { MOST_AT_ONCE, askEach, deviceOf, drainable, outcomesOf, proposalsOf, silencesOf, type Asked, type Result } from "./many.ts";
+import { MOST_AT_ONCE, askEach, deviceOf, drainable, noneDrainable, outcomesOf, proposalsOf, silencesOf, type Asked, type Result } from "./many.ts";
 import type { DiskRow } from "./rows.ts";
 
 type Act = "silence" | "outcome" | "drain";
@@ -32,7 +32,7 @@ export function ManyDisks({ rows, clear }: { rows: readonly DiskRow[]; clear: ()
         <Acting off={off(named.length, "none of them has a device id")} onPress={() => setAct("outcome")}>
           Say what became of them
         </Acting>
-        <Acting off={off(drains.length, "none of them is an OSD that can be drained now")} onPress={() => setAct("drain")}>
+        <Acting off={off(drains.length, noneDrainable(rows))} onPress={() => setAct("drain")}>
           Propose drains
         </Acting>
         <button type="button" class="button link" onClick={clear}>

@@ -36,6 +36,7 @@ export function osd(number: number, told: Partial<Osd> = {}): Osd {
     slow: false,
     unreadable: null,
     drain: null,
+    blocking_drain: null,
     ...told,
   };
 }

@@ -11,6 +11,9 @@ const FORMULA = /^[=+\-@]/;
 /** What is not printed as it stands: control characters, marks of direction, spaces that are none. */
 const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/gu;
 
+/** Ten digits without an exponent, which some spreadsheets take for a text: 0.00005 and not 5e-5. */
+const PLAIN = new Intl.NumberFormat("en-US", { useGrouping: false, maximumSignificantDigits: 10, signDisplay: "negative" });
+
 export function toCsv<Row>(rows: readonly Row[], columns: readonly CsvColumn<Row>[]): string {
   const heads = columns.map((column) => quoted(column.unit ? `${column.name} (${column.unit})` : column.name));
   const lines = rows.map((row) => columns.map((column) => written(column.value(row))).join(","));
@@ -19,7 +22,7 @@ export function toCsv<Row>(rows: readonly Row[], columns: readonly CsvColumn<Row
 
 function written(cell: Cell): string {
   if (cell === null) return "";
-  if (typeof cell === "number") return String(Number(cell.toPrecision(10)));
+  if (typeof cell === "number") return PLAIN.format(cell);
   const text = cell.replaceAll(UNPRINTABLE, escaped);
   return quoted(FORMULA.test(text) ? `'${text}` : text);
 }

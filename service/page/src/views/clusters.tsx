@@ -35,31 +35,7 @@ function Tables({ answer }: { answer: Answer }) {
       <div class="card table-frame" tabIndex={0}>
         <table class="table">
           <caption>{plural(answer.others.length + 1, "cluster")}, each with a service of its own. Drains are approved there.</caption>
-          <thead>
-            <tr>
-              <th scope="col">Cluster</th>
-              <th scope="col">Health</th>
-              <th scope="col" class="number">
-                OSDs
-              </th>
-              <th scope="col" class="number">
-                Disks read
-              </th>
-              <th scope="col" class="number">
-                Bad
-              </th>
-              <th scope="col" class="number">
-                Warning
-              </th>
-              <th scope="col" class="number">
-                Expected failures, 30 days
-              </th>
-              <th scope="col" class="number">
-                Drains under way
-              </th>
-              <th scope="col">Answered</th>
-            </tr>
-          </thead>
+          <Heads heads={["Cluster", "Health", ["OSDs"], ["Disks read"], ["Bad"], ["Warning"], ["Expected failures, 30 days"], ["Drains under way"], "Answered"]} />
           <tbody>
             <Row overview={answer.own} name={<a href="/fleet">{answer.own.cluster}</a>} answered={<span class="muted">this service</span>} />
             {answer.others.map((other) => (
@@ -71,6 +47,21 @@ function Tables({ answer }: { answer: Answer }) {
       <h2>Drive models in these clusters</h2>
       <Models models={answer.models} />
     </>
+  );
+}
+
+/** The head of a table: a name alone is of a column of text, and a name in brackets of one of numbers. */
+function Heads({ heads }: { heads: readonly (string | readonly [string])[] }) {
+  return (
+    <thead>
+      <tr>
+        {heads.map((head) => (
+          <th scope="col" class={typeof head === "string" ? undefined : "number"} key={String(head)}>
+            {head}
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 
@@ -128,24 +119,7 @@ function Models({ models }: { models: readonly SharedModel[] }) {
           Models with most newly bad disks first{models.length > MOST_MODELS ? `, ${MOST_MODELS} of ${models.length}` : ""}. A cluster
           whose service has not answered for a day is left out.
         </caption>
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col" class="number">
-              Disks
-            </th>
-            <th scope="col" class="number">
-              Newly bad
-            </th>
-            <th scope="col" class="number">
-              Bad
-            </th>
-            <th scope="col" class="number">
-              Warning
-            </th>
-            <th scope="col">In</th>
-          </tr>
-        </thead>
+        <Heads heads={["Model", ["Disks"], ["Newly bad"], ["Bad"], ["Warning"], "In"]} />
         <tbody>
           {models.slice(0, MOST_MODELS).map((one) => (
             <tr key={one.model}>
