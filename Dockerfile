@@ -24,11 +24,13 @@ RUN test -s dist/predrain-collector_*.deb
 FROM build AS service-package
 RUN test -s dist/predrain_*.deb
 
+# Both images have ca-certificates: the packages do not depend on it, and without it no certificate of another machine is
+# trusted that `ca` does not name.
 # cephadm starts it privileged and as root (deploy/cephadm): smartctl needs the disks, and there is no user of Ceph's here.
 FROM ${BASE} AS collector
 RUN --mount=type=bind,from=collector-package,source=/opt/predrain/dist,target=/dist \
     apt-get -o Acquire::Retries=3 update \
- && apt-get -o Acquire::Retries=3 install -y --no-install-recommends /dist/predrain-collector_*.deb \
+ && apt-get -o Acquire::Retries=3 install -y --no-install-recommends ca-certificates /dist/predrain-collector_*.deb \
  && rm -rf /var/lib/apt/lists/*
 ENV STATE_DIRECTORY=/var/lib/predrain-collector
 VOLUME /var/lib/predrain-collector
@@ -39,7 +41,7 @@ FROM ${BASE} AS service
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/predrain --create-home predrain
 RUN --mount=type=bind,from=service-package,source=/opt/predrain/dist,target=/dist \
     apt-get -o Acquire::Retries=3 update \
- && apt-get -o Acquire::Retries=3 install -y --no-install-recommends /dist/predrain_*.deb python3-rados \
+ && apt-get -o Acquire::Retries=3 install -y --no-install-recommends ca-certificates /dist/predrain_*.deb python3-rados \
  && rm -rf /var/lib/apt/lists/*
 USER 10001:10001
 VOLUME /var/lib/predrain

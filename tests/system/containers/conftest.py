@@ -44,27 +44,44 @@ def name_missing_part() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
-    """The images of the stack; IMAGES_UNDER_TEST names the folder in which they are kept."""
+def own_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
+    """predrain's two images; IMAGES_UNDER_TEST names the folder in which they are kept."""
     if why := name_missing_part():
         pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
     kept = os.environ.get("IMAGES_UNDER_TEST")
     builder = Buildah(Path(kept) if kept else tmp_path_factory.mktemp("images"))
-    build_images(builder, tmp_path_factory.mktemp("kafka"))
+    build_own_images(builder)
     yield builder
     if not kept:
         builder.remove_all()
 
 
-def build_images(builder: Buildah, folder: Path) -> None:
-    """Build the images that are missing."""
-    there = set(builder("images", "--format={{.Name}}:{{.Tag}}").splitlines())
+@pytest.fixture(scope="session")
+def images(own_images: Buildah, tmp_path_factory: pytest.TempPathFactory) -> Buildah:
+    """The images of the stack."""
+    build_stack_images(own_images, tmp_path_factory.mktemp("kafka"))
+    return own_images
+
+
+def list_images(builder: Buildah) -> set[str]:
+    """List the names of the images that are there, with their tags."""
+    return set(builder("images", "--format={{.Name}}:{{.Tag}}").splitlines())
+
+
+def build_own_images(builder: Buildah) -> None:
+    """Build the base and predrain's images if they are missing."""
+    there = list_images(builder)
     if "docker.io/library/debian:12-slim" not in there:
         builder.import_base()
     for name, target in (("predrain", "service"), ("predrain-collector", "collector")):
         if f"localhost/{name}:first" not in there:
             builder.build(ROOT, f"--target={target}", f"--tag=localhost/{name}:first")
         builder("tag", f"localhost/{name}:first", f"localhost/{name}:latest")
+
+
+def build_stack_images(builder: Buildah, folder: Path) -> None:
+    """Build the other images of the stack that are missing."""
+    there = list_images(builder)
     if SECOND not in there:
         made = builder("from", "--pull-never", "localhost/predrain:first")
         builder("config", "--label=predrain.build=second", made)

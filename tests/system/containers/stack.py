@@ -8,7 +8,7 @@ import secrets
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ USER: Final = 10001
 class Stack:
     """One project of podman-compose. `drives`: the disks of each storage host."""
 
-    def __init__(self, podman: Podman, folder: Path, drives: dict[str, Iterable[Disk]]) -> None:
+    def __init__(self, podman: Podman, folder: Path, drives: Mapping[str, Iterable[Disk]]) -> None:
         self._podman, self._folder = podman, folder / "deploy"
         self._folder.mkdir(parents=True)
         for file in (ROOT / "deploy/compose.yaml", HERE / "compose.override.yaml"):

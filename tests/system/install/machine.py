@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -66,13 +66,17 @@ def tree(name: str = SUITE, packages: tuple[str, ...] = PACKAGES, suite: str = S
 
 
 class Machine:
-    """One boot of a copy of the tree in `folder`."""
+    """One boot of a copy of a tree in `folder`: of that with the packages' needs, or of `made_from`.
 
-    def __init__(self, folder: Path) -> None:
+    `options`: more options of systemd-nspawn.
+    """
+
+    def __init__(self, folder: Path, made_from: Path | None = None, options: Sequence[str] = ()) -> None:
         self.root = folder / "root"
-        subprocess.run(["cp", "-a", str(tree()), str(self.root)], check=True)
+        subprocess.run(["cp", "-a", str(made_from or tree()), str(self.root)], check=True)
         for name, text in (("hostname", "stor-01\n"), ("hosts", "127.0.0.1 localhost stor-01\n")):
             (self.root / "etc" / name).write_text(text)
+        self._options = options
         self._console = (folder / "console").open("wb")
         self._nspawn: subprocess.Popen[bytes] | None = None
         self._init = 0
@@ -81,10 +85,10 @@ class Machine:
         """Boot, and wait until everything is up."""
         self._nspawn = subprocess.Popen(
             ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", "--link-journal=no",
-             "--console=read-only", "--boot", f"--directory={self.root}"],
+             "--console=read-only", *self._options, "--boot", f"--directory={self.root}"],
             stdin=subprocess.DEVNULL, stdout=self._console, stderr=self._console, start_new_session=True,
         )  # fmt: skip
-        self._init = until(self._first_process, "systemd of the machine")
+        self._init = until(self._find_first_process, "systemd of the machine")
         until(lambda: self.run("systemctl", "is-system-running", check=False) == "running", "the machine")
         return self
 
@@ -100,6 +104,11 @@ class Machine:
             self._nspawn.wait(60)
         self._console.close()
         shutil.rmtree(self.root, ignore_errors=True)
+
+    @property
+    def first_process(self) -> int:
+        """The number by which this machine knows process 1 of the booted one."""
+        return self._init
 
     def run(self, *argv: str, user: str | None = None, check: bool = True) -> str:
         """What a command in the machine printed, stripped. A failure that was to be none tells all it said."""
@@ -145,7 +154,7 @@ class Machine:
             )
         )
 
-    def _first_process(self) -> int:
+    def _find_first_process(self) -> int:
         assert self._nspawn is not None
         assert self._nspawn.poll() is None, "systemd-nspawn ended: see the console's file"
         children = Path(f"/proc/{self._nspawn.pid}/task/{self._nspawn.pid}/children").read_text().split()

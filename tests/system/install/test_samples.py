@@ -236,3 +236,9 @@ def test_settings_inside_a_specification_are_good(spec: str, name: str, tmp_path
     file.write_text("\n".join(written[f"etc/{name}"]))
     load_settings(file, {})
     load_collector(file, {})
+
+
+def test_the_keyring_of_the_service_ends_with_a_newline_without_which_librados_reads_no_key() -> None:
+    """cephadm joins the lines of a file, and adds nothing to the last one."""
+    written = yaml.safe_load((DEPLOY / "cephadm/service.yaml").read_text())["spec"]["files"]
+    assert "\n".join(written["etc/keyring"]).endswith("\n")
