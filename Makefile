@@ -164,9 +164,9 @@ test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built a
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common $(PACKAGERS) $(RPM_NEEDS)
 	@.venv/bin/pytest -m machine tests/system/install tests/release
 
-test-containers: .venv/.dev ## deploy/compose.yaml under podman, deploy/cephadm under cephadm: images built, parts killed, a drain (root; IMAGES_UNDER_TEST=FOLDER keeps the images)
+test-containers: .venv/.dev ## Compose and cephadm under podman, the manifests on an API server of Kubernetes (root, Go; IMAGES_UNDER_TEST=FOLDER keeps the images)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc podman netavark aardvark-dns curl $(KAFKA_AND_POSTGRES)
-	@.venv/bin/pytest -m machine tests/system/containers
+	@.venv/bin/pytest -m machine tests/system/containers tests/system/kubernetes
 
 CEPH_TESTS := .venv/bin/pytest tests/system/ceph --dist loadfile
 
