@@ -8,14 +8,16 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+import pytest
+
 from tests.deadlines import idle_seconds
 from tests.processes import freeze_process, thaw_process
-from tests.system.kafka.jars import classpath
+from tests.system.kafka.jars import classpath, missing
 
 LISTENERS = ("PLAIN", "CONTROLLER", "TLS", "MTLS", "SCRAM")
 USER, PASSWORD = "predrain", "the right one"
@@ -193,6 +195,18 @@ class Broker:
         )
         (self._folder / "server.properties").write_text("\n".join(lines))
         (self._folder / "log4j2.properties").write_text(LOGGING.format(log=self._log))
+
+
+@contextmanager
+def running_broker(folder: Path) -> Iterator[Broker]:
+    """A broker for as long as the block runs. Where none can run the test is skipped; under CI it fails."""
+    if why := missing():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
+    broker = Broker(folder)
+    try:
+        yield broker.start()
+    finally:
+        broker.stop()
 
 
 def free_ports(count: int) -> list[int]:

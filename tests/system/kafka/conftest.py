@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from predrain.data.log.log_port import Topic
-from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as Process
+from tests.system.kafka.broker import running_broker
 
 with warnings.catch_warnings():  # of how kafka-python reads its own schemas, once, while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -36,13 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """A broker of Kafka that runs; a test that ends it starts it again."""
-    if why := jars.missing():
-        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
-    process = Process(tmp_path_factory.mktemp("kafka"))
-    try:
-        yield process.start()
-    finally:
-        process.stop()
+    with running_broker(tmp_path_factory.mktemp("kafka")) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from predrain.data.store.postgres_store import migrate_postgres_store
-from tests.system.kafka import jars
 from tests.system.kafka.broker import Broker as KafkaServer
+from tests.system.kafka.broker import running_broker
 from tests.system.postgres.server import Server, running
 
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    if why := jars.missing():
-        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
-    server = KafkaServer(tmp_path_factory.mktemp("kafka"))
-    try:
-        yield server.start()
-    finally:
-        server.stop()
+    with running_broker(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
