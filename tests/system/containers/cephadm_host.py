@@ -32,6 +32,10 @@ REGISTRIES_CONF: Final = f"""[[registry]]
 location = "{REGISTRY}"
 insecure = true
 """
+CONTAINERS_CONF: Final = """[engine]
+runtime = "runc"
+"""
+"""crun, which podman of Debian 12 takes by default, kills containers on a host with groups of version 1."""
 NTP_SERVICE: Final = """[Service]
 Type=oneshot
 RemainAfterExit=yes
@@ -65,6 +69,7 @@ class CephadmHost:
         (etc / "hosts").write_text(f"127.0.0.1 localhost\n{ADDRESS} stor-01 {SERVICE_NAME}\n")
         (etc / "docker/registry/config.yml").write_text(REGISTRY_YML)
         (etc / "containers/registries.conf").write_text(REGISTRIES_CONF)
+        (etc / "containers/containers.conf").write_text(CONTAINERS_CONF)
         (etc / "systemd/system/ntp.service").write_text(NTP_SERVICE)
         # cephadm raises limits of the kernel, which belong to the machine.
         sysctl = self.machine.root / "usr/sbin/sysctl"
