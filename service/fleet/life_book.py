@@ -31,6 +31,7 @@ from predrain.data.outcome import Outcome
 from predrain.data.outlook import Outlook
 from predrain.data.reading import Reading, Unreadable
 from predrain.data.store.store_port import Store
+from predrain.service.fleet.differing_keys import find_differing_keys
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -161,14 +162,14 @@ class LifeBook:
 
     def _hear(self, outcomes: Iterable[Outcome]) -> None:
         statements = settling_statements(outcomes)
-        self._touched |= _find_changed_keys(statements, self._statements)
+        self._touched |= find_differing_keys(statements, self._statements)
         self._statements = statements
 
     def _take_readings(
         self, readings: Mapping[DeviceId, Reading], outlooks: Mapping[DeviceId, Outlook], now: datetime
     ) -> None:
-        fresh = _find_changed_keys(readings, self._readings)
-        self._touched |= fresh | _find_changed_keys(outlooks, self._outlooks)
+        fresh = find_differing_keys(readings, self._readings)
+        self._touched |= fresh | find_differing_keys(outlooks, self._outlooks)
         first = not self._readings
         self._readings, self._outlooks = readings, outlooks
         for device in fresh:
@@ -187,7 +188,7 @@ class LifeBook:
         if drains == self._drains:
             return
         concerning, drained = concerning_drains(drains), osds_of_drains(drains)
-        self._touched |= _find_changed_keys(concerning, self._concerning) | _find_changed_keys(
+        self._touched |= find_differing_keys(concerning, self._concerning) | find_differing_keys(
             drained, self._drained
         )
         self._drains, self._concerning, self._drained = drains, concerning, drained
@@ -279,8 +280,3 @@ class LifeBook:
 def _find_osd_device(cluster: KnownCluster, osd: OsdId) -> DeviceId | None:
     place = cluster.places.get(osd)
     return place.device if place is not None else None
-
-
-def _find_changed_keys(now: Mapping[DeviceId, object], before: Mapping[DeviceId, object]) -> set[DeviceId]:
-    """Return keys whose value is another object than before, or that were added or removed."""
-    return {key for key, value in now.items() if before.get(key) is not value} | (before.keys() - now.keys())

@@ -19,12 +19,13 @@ from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.outside_text import REASON
 from predrain.data.reading import Counters, Logs, OsdDevice, Protocol, Reading, Role, Smart
 from predrain.service.app.application import Application
+from predrain.service.fleet.differing_keys import find_differing_keys
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Actor, Reader
 from predrain.service.rest.dependencies import TheApplication, create_singleton_dependency, in_turn
 from predrain.service.rest.idempotency import Once
-from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
+from predrain.service.rest.list_answers import IncrementalList, MadeOf
 from predrain.service.rest.operating_limit import find_operating_limit
 from predrain.service.rest.osd_latency_series import (
     OSD_SERIES,

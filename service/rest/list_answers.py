@@ -228,8 +228,3 @@ class IncrementalList(Generic[Key]):
         start, _, turn = since.partition("-")
         known = start == self._start and turn.isascii() and turn.isdigit() and len(turn) < 20
         return int(turn) if known and self._forgotten <= int(turn) <= self._turn else None
-
-
-def find_differing_keys(now: Mapping[Any, object], before: Mapping[Any, object]) -> set[Any]:
-    """Return the keys whose value is another object than before, and the added and removed keys."""
-    return {key for key, value in now.items() if before.get(key) is not value} | (before.keys() - now.keys())

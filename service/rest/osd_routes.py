@@ -19,11 +19,12 @@ from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Advice, Outlook, Status
 from predrain.data.reading import Reading
 from predrain.service.app.application import Application
+from predrain.service.fleet.differing_keys import find_differing_keys
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Reader
 from predrain.service.rest.dependencies import create_singleton_dependency, in_turn
-from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
+from predrain.service.rest.list_answers import IncrementalList, MadeOf
 from predrain.service.rest.outlook_routes import Cursor
 from predrain.service.rest.shared_bodies import (
     ResponseBody,

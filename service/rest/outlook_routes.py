@@ -16,13 +16,14 @@ from predrain.data.ids import OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
 from predrain.data.outlook import Status
 from predrain.service.app.application import Application
+from predrain.service.fleet.differing_keys import find_differing_keys
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.fleet.life_sentences import describe_life
 from predrain.service.fleet.probability_text import describe_failure_chance
 from predrain.service.rest import http_caching
 from predrain.service.rest.authentication import Reader
 from predrain.service.rest.dependencies import TheApplication, create_singleton_dependency, in_turn
-from predrain.service.rest.list_answers import IncrementalList, MadeOf, find_differing_keys
+from predrain.service.rest.list_answers import IncrementalList, MadeOf
 from predrain.service.rest.shared_bodies import OutlookPage, ResponseBody, outlook_body
 from predrain.service.streams.outlook_announcements import Alert
 
