@@ -24,7 +24,8 @@ from predrain.data.history.history_tables import (
 )
 from predrain.models.slow.latency_ratios import ComparisonGroups, Floats, Ints, compute_period_ratios
 from predrain.models.slow.slow_reasons import SlowDay, explain_slowness
-from predrain.models.slow.slow_verdicts import DAY, DISKS, HOSTS, SlowPeriod, SlowWatch, beside_peers
+from predrain.models.slow.slow_verdicts import SlowPeriod, SlowWatch, beside_peers
+from predrain.models.slow.slowness_rules import DAY, DISKS, HOSTS
 
 if TYPE_CHECKING:
     import duckdb

@@ -18,16 +18,8 @@ from predrain.data.ids import HostName, OsdId
 from predrain.data.latency_windows import LatencyWindows
 from predrain.data.slow_osd import SlowHost, Slowness, SlowOsd
 from predrain.models.slow.latency_ratios import ComparisonGroups, Floats, Ints, compute_period_ratios
-from predrain.models.slow.slow_verdicts import (
-    DAY,
-    DISKS,
-    HOSTS,
-    HOURS,
-    Flags,
-    SlowPeriod,
-    SlowWatch,
-    beside_peers,
-)
+from predrain.models.slow.slow_verdicts import Flags, SlowPeriod, SlowWatch, beside_peers
+from predrain.models.slow.slowness_rules import DAY, DISKS, HOSTS, HOURS
 
 BIN_SECONDS = 300
 GRACE_SECONDS = 300

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from predrain.models.slow.latency_ratios import BINS_MIN, ComparisonGroups, Floats, Ints
-from predrain.models.slow.slow_verdicts import DISKS, FEW_PEERS, HOSTS, SlowPeriod
+from predrain.models.slow.slow_verdicts import FEW_PEERS, SlowPeriod
+from predrain.models.slow.slowness_rules import DISKS, HOSTS
 
 
 @dataclass(frozen=True, slots=True)

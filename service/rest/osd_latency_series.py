@@ -11,7 +11,7 @@ from typing import Final
 
 from predrain.data.ids import OsdId
 from predrain.data.latency_windows import LatencyWindows
-from predrain.models.slow.slow_verdicts import HOURS
+from predrain.models.slow.slowness_rules import HOURS
 
 POINTS = 480
 """The most points of a series: a pixel or two each."""

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from predrain.actions.cluster.cluster_view import ClusterView, Osd
 from predrain.actions.core.messages import describe_state, state_names_intent
-from predrain.actions.engine.proposals import find_blocking_drains
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import ClusterId, DeviceId, HostName, OsdId
 from predrain.data.life_cycle import DiskLife, LifeState
@@ -153,6 +152,10 @@ def _find_changed_osds(sight: FleetSnapshot, before: FleetSnapshot | None) -> Ma
     view = sight.view
     if view is None:
         return {}
+    from predrain.actions.engine.proposals import (
+        find_blocking_drains,  # it imports numpy, and a start without a cluster need not wait
+    )
+
     drains, touched = sight.drain_of(), set[OsdId]()
     blocking = find_blocking_drains(sight.drains)
     if before is None or before.view is not view:
