@@ -111,10 +111,10 @@ def _join_reasons(row: Row) -> Cell:
 def _make_scaled_column(name: str, unit: str, field: str, scale: float) -> Column:
     """Return a column of a field that REST answers in a smaller unit: size in TB, age in years."""
 
-    def value(row: Row) -> Cell:
+    def scale_field(row: Row) -> Cell:
         return None if row[field] is None else row[field] / scale
 
-    return Column(name, unit, value, _one_decimal, unit, number=True)
+    return Column(name, unit, scale_field, _one_decimal, unit, number=True)
 
 
 DISK_COLUMNS: Final = (
