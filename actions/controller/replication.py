@@ -200,9 +200,7 @@ class DrainReplication:
         """Return every drain in the cluster. A damaged one counts as absent if the store has it."""
         assert self.keep is not None
         found: list[Drain] = []
-        for name in self.keep.names():
-            if not name.startswith(_NAMES):
-                continue
+        for name in list_drain_names(self.keep):
             try:
                 text = self.keep.read(name)
             except DamagedConfigKey:
@@ -259,6 +257,11 @@ def _apply_end(drain: Drain, end: _End, now: datetime) -> Drain:
 
 def _read_revision(drain: Drain | None) -> int:
     return -1 if drain is None else drain.revision
+
+
+def list_drain_names(keep: ConfigKeyStore) -> tuple[str, ...]:
+    """Return the names of all drains in the config-key store, also of unverified ones. Raises ClusterUnreachable."""
+    return keep.names(_NAMES)
 
 
 def name_of(drain: Drain) -> str:

@@ -126,7 +126,7 @@ def _read_cluster_drains(channel: CommandChannel, settings: Settings) -> list[di
     from predrain.actions.cluster.cluster_port import ClusterUnreachable, DamagedConfigKey
     from predrain.actions.cluster.config_key_store import ConfigKeys
     from predrain.actions.cluster.signed_keys import SignedKeys
-    from predrain.actions.controller.replication import decode_drain_copy
+    from predrain.actions.controller.replication import decode_drain_copy, list_drain_names
     from predrain.actions.core.messages import describe_state
     from predrain.service.config.state_directory import StateDir
     from predrain.service.storage.signing_key import find_signing_key
@@ -134,7 +134,7 @@ def _read_cluster_drains(channel: CommandChannel, settings: Settings) -> list[di
     key = find_signing_key(settings.ceph, StateDir(settings.service.state))
     keep = SignedKeys(ConfigKeys(channel), key)
     try:
-        found = [(name, keep.read(name)) for name in keep.names() if name.startswith("drain/")]
+        found = [(name, keep.read(name)) for name in list_drain_names(keep)]
         drains = [decode_drain_copy(name, text) for name, text in found if text is not None]
     except (ClusterUnreachable, DamagedConfigKey):
         return None

@@ -61,13 +61,6 @@ def list_drains_command(*, where: DrainAddress = HERE, as_json: AsJson = False) 
         acting = acting_in(page, client)
         # A process that ends with the command shows its problems only here.
         unverified = client.get("forecast")["errors"].get(CLUSTER_KEYS) if client.own else None
-        if (
-            client.own
-            and acting is not None
-            and acting.place is ActingPlace.ELSEWHERE
-            and not _has_key(where)
-        ):
-            unverified = "they are signed, and this host has no signing key (give it `signing_key` of [ceph])"
     items = page["items"]
     if unverified is not None:
         print(f"predrain: drains of another controller may be missing here: {unverified}", file=sys.stderr)
@@ -90,15 +83,6 @@ def list_drains_command(*, where: DrainAddress = HERE, as_json: AsJson = False) 
     if acting is not None:
         print(describe_here(acting, where))
     return 0 if unverified is None else 3
-
-
-def _has_key(where: DrainAddress) -> bool:
-    """Return whether this host has the key that signs the controllers' entries in the config_key store."""
-    from predrain.service.config.state_directory import StateDir
-    from predrain.service.storage.signing_key import find_key_file
-
-    settings = where.settings()
-    return find_key_file(settings.ceph, StateDir(settings.service.state)) is not None
 
 
 def plan_drain_command(

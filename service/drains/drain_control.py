@@ -18,6 +18,7 @@ from predrain.actions.controller.hand_over import HandOver, Orchestrator, detect
 from predrain.actions.controller.leadership import StepCounterWentBack
 from predrain.actions.controller.person_request import PersonRequest, RequestKind
 from predrain.actions.controller.plan_etags import refuse_changed_plan
+from predrain.actions.controller.replication import list_drain_names
 from predrain.actions.core.decision_answers import Hold, ProposalRefusal, TickReport
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pg_survey import survey_pgs
@@ -69,6 +70,8 @@ class DrainControl:
     """The halt reason that a person set while the controller polls."""
     _beyond: str = ""
     _silent: str = ""
+    _unreadable: str = ""
+    """Without a signing key: a sentence about the drains in the cluster, empty if it has none."""
     _curving: bool = True
 
     def __post_init__(self) -> None:
@@ -207,6 +210,19 @@ class DrainControl:
                     self._elsewhere.mirror(now)
         except ClusterUnreachable as silent:
             raise ClusterNotReadYet(f"The cluster does not answer: {silent}") from silent
+        if self.live.plans_only:
+            self._unreadable = self._describe_unreadable_drains()
+
+    def _describe_unreadable_drains(self) -> str:
+        """Return a sentence about the drains in the cluster that a process without a signing key cannot verify."""
+        assert self.live.keep is not None, "a process without a key has a store of keys that it cannot verify"
+        try:
+            found = list_drain_names(self.live.keep)
+        except ClusterUnreachable as denied:  # a plan needs none of them
+            return f"The drains in the cluster are unknown: {denied}"
+        cure = "this host has no signing key (give it `signing_key` of [ceph])"
+        drains = "1 drain" if len(found) == 1 else f"{len(found)} drains"
+        return f"The cluster keeps {drains}, signed, and {cure}" if found else ""
 
     @property
     def is_running(self) -> bool:
@@ -233,6 +249,8 @@ class DrainControl:
     def troubles(self) -> Mapping[str, str]:
         """Troubles that do not hold the controller: texts in the cluster that could not be verified."""
         found = self._elsewhere.unverified_sentences if self._elsewhere is not None else ()
+        if self._unreadable:
+            found = (self._unreadable, *found)
         more = (f"and {len(found) - _MOST_SAID} more",) if len(found) > _MOST_SAID else ()
         return {CLUSTER_KEYS: ". ".join((*found[:_MOST_SAID], *more))} if found else {}
 

@@ -23,6 +23,7 @@ from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.drains.view_only_cluster import PlanOnlyLease
 from predrain.service.fleet.drain_timeline import Timelines
 from predrain.service.fleet.fleet import Fleet
+from predrain.service.notifications.cause import CLUSTER_KEYS
 from tests.actions.made_config_keys import SIGNING_KEY, KeepInMemory
 from tests.service.test_requests_elsewhere import CALLER, Company, LeaseOfOne, memory_of
 
@@ -143,15 +144,33 @@ def test_a_request_stands_in_the_audit_of_who_carries_it_out_with_who_asked_and_
     assert all("from follower through" in line.seen for line in leader.store.journal(AUDIT))
 
 
-def test_a_process_without_a_key_plans_and_is_refused_everything_else(company: Company) -> None:
-    company.leader()
+def make_desk(company: Company) -> DrainControl:
+    """Return the controller of a process without a signing key, which only plans."""
     store = SqliteStore(":memory:")
     company.stores.append(store)
     keep = SignedKeys(KeepInMemory(company.texts), None)
     live = LiveClusterParts(
         company.cluster, keep, PlanOnlyLease(LeaseOfOne(company.lock, "desk")), "desk", plans_only=True
     )
-    desk = DrainControl(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
+    return DrainControl(live, store, MemoryLog(), Policy(), Fleet(store), Timelines())
+
+
+def test_a_process_without_a_key_says_that_the_cluster_keeps_a_drain_that_it_cannot_verify(
+    company: Company,
+) -> None:
+    leader = company.leader()
+    desk = make_desk(company)
+    desk.poll_cluster(company.cluster.now)
+    assert desk.troubles == {}
+    company.propose(leader)
+    desk.poll_cluster(company.cluster.now)
+    assert "1 drain, signed" in desk.troubles[CLUSTER_KEYS]
+    assert "signing_key" in desk.troubles[CLUSTER_KEYS]
+
+
+def test_a_process_without_a_key_plans_and_is_refused_everything_else(company: Company) -> None:
+    company.leader()
+    desk = make_desk(company)
     desk.poll_cluster(company.cluster.now)
     assert desk.draft("osd.0", Intent.REPLACE, company.cluster.now).plan is not None
     with pytest.raises(NotLeading, match="--signing-key FILE"):

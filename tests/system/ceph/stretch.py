@@ -40,7 +40,9 @@ def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
     cluster.wait_clean()
     cluster.command("mon set election_strategy", strategy="connectivity")
     for mon, site in zip("abc", (*SITES, "dc3"), strict=True):
-        cluster.command("mon set_location", name=mon, args=[f"datacenter={site}"])
+        cluster.wait(
+            lambda mon=mon, site=site: set_location(cluster, mon, site), 60, f"the location of mon.{mon}"
+        )
     # Pacific may lose the change of the monmap, and keep the osdmap's, while another change or election runs.
     cluster.wait(lambda: settled_mons(cluster), 60, "mons that hold one election and one map")
     cluster.command(
@@ -53,6 +55,15 @@ def stretch_cluster(cluster: MiniCluster, pg_num: int = 16) -> None:
     cluster.pool("late", pg_num=pg_num, size=4)
     cluster.command("osd pool set", pool="late", var="crush_rule", val="sites_first")
     cluster.wait_clean()
+
+
+def set_location(cluster: MiniCluster, mon: str, site: str) -> bool:
+    """Set the site of a mon, and tell whether the monmap has it: Pacific acknowledges the command, and loses the change
+    if an election runs meanwhile.
+    """
+    cluster.command("mon set_location", name=mon, args=[f"datacenter={site}"])
+    locations = {one["name"]: one["crush_location"] for one in cluster.json("mon dump")["mons"]}
+    return f"datacenter={site}" in locations[mon]
 
 
 def settled_mons(cluster: MiniCluster, seconds: float = 4) -> bool:
