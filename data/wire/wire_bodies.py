@@ -150,6 +150,12 @@ class SharedAttributes:
 _ATTRIBUTES = SharedAttributes()
 
 
+def _share_attributes(seen: Smart) -> None:
+    """Share the attributes of a report that was just decoded, so that nobody else has it yet."""
+    if isinstance(seen.attributes, dict):
+        _ATTRIBUTES.share(seen.attributes)
+
+
 class _ReadingBody:
     def __init__(self) -> None:
         self._form = JsonShape(_ReadingForm, "Reading")
@@ -184,12 +190,14 @@ class _ReadingBody:
         if form.smart is None or form.unreadable is not None:
             return self._reading(self._form.build_value(form))
         # The usual case in one conversion: only the report differs from its form.
+        seen = msgspec.convert(form.smart, Smart, from_attributes=True)
+        _share_attributes(seen)
         return Reading(
             form.device,
             form.host,
             form.taken_at.astimezone(UTC),
             form.received_at.astimezone(UTC),
-            msgspec.convert(form.smart, Smart, from_attributes=True),
+            seen,
             msgspec.convert(form.seats, tuple[OsdDevice, ...], from_attributes=True),
             form.kernel_errors,
         )
@@ -198,8 +206,7 @@ class _ReadingBody:
         seen: Smart | Unreadable
         if form.smart is not None and form.unreadable is None:
             seen = form.smart
-            if isinstance(seen.attributes, dict):  # nobody else has the reading yet
-                _ATTRIBUTES.share(seen.attributes)
+            _share_attributes(seen)
         elif form.unreadable is not None and form.smart is None:
             told = form.unreadable
             cause = cause_of_older_sentence(told.why) if told.cause is None else told.cause

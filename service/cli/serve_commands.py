@@ -42,6 +42,6 @@ def run_server_command(
         load_settings(config), host=host, port=port, state=state, insecure=insecure_without_tls
     )
     logging_setup.configure_logging()
-    python_runtime.tune_garbage_collector()
+    python_runtime.tune_runtime()
     run(settings, lambda text: print(text, file=sys.stderr, flush=True), watched=sys.stderr.isatty())
     return 0

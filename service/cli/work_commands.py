@@ -46,7 +46,7 @@ def run_worker_command(
         said, host=host, metrics_port=metrics_port, state=state, insecure=insecure_without_tls
     )
     logging_setup.configure_logging()
-    python_runtime.tune_garbage_collector()
+    python_runtime.tune_runtime()
     stopping = until_told()
     run(
         settings,

@@ -198,7 +198,7 @@ def _serve(folder: Path, disks: int) -> None:
     settings = Settings(service=ServiceTable(port=0, state=folder / "state"))
     listener = bind_listening_socket(settings.service)
     address = url_of(listener, settings.service).removeprefix("http://")
-    python_runtime.tune_garbage_collector()
+    python_runtime.tune_runtime()
     now, over = datetime.now(UTC), threading.Event()
     readings = [reading(number, smart, now) for number, smart in enumerate(drives(disks))]
     with open_application(settings, lambda _: None, lambda _: None) as built:

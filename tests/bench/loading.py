@@ -280,7 +280,7 @@ def _serve(folder: Path, devices: int) -> None:
     settings = Settings(service=ServiceTable(port=0, state=folder / "state"))
     listener = bind_listening_socket(settings.service)
     address = url_of(listener, settings.service).removeprefix("http://")
-    python_runtime.tune_garbage_collector()
+    python_runtime.tune_runtime()
     with open_application(settings, lambda _: None, lambda _: None) as built:
         seen = (reading(number, smart, NOW) for number, smart in enumerate(drives(devices)))
         built.application.fleet.update_view(build_view(seen))

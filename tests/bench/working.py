@@ -31,7 +31,7 @@ from predrain.models.forecast.hazard import compute_failure_probabilities, predi
 from predrain.service.forecasting.bundle_choice import BundledForecaster
 from predrain.service.forecasting.deployed_models import DeployedModels
 from predrain.service.processes.worker_process import WorkerProcess
-from predrain.service.runtime.python_runtime import tune_garbage_collector
+from predrain.service.runtime.python_runtime import tune_runtime
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, Work
 from tests.bench.streaming import (
@@ -132,7 +132,7 @@ def _build_columns(bundle: Bundle, fleet: list[Smart]) -> Any:
 
 def _take_all(at: scene.Stage, fleet: list[Smart], step: Callable[[], int]) -> Work:
     """Take all readings with `step`. The first reading of each drive, with which it is taken over, is not counted."""
-    tune_garbage_collector()
+    tune_runtime()
     looks, work = build_looks(fleet, LOOKS), Work()
     _drain(step, send_all(at, Topic.READINGS, islice(looks, DRIVES)))
     left = send_all(at, Topic.READINGS, looks)

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from predrain.data.ids import DeviceId
-from predrain.data.reading import Attribute, Smart
+from predrain.data.reading import Attribute, Reading, Smart
 from predrain.data.wire import wire_bodies
+from predrain.data.wire.envelope import decode_envelope, encode_envelope
 from predrain.data.wire.wire_bodies import SharedAttributes
 from tests.data.store.written import READINGS
 
 
-def test_two_drives_share_the_attributes_in_which_they_are_equal() -> None:
+def read_document(reading: Reading) -> Reading:
+    """Write and read a reading as a store does."""
+    return wire_bodies.READING.read(wire_bodies.READING.write(reading))
+
+
+def read_record(reading: Reading) -> Reading:
+    """Write and read a reading as a log does, which decodes envelope and reading in one step."""
+    sent = encode_envelope(reading, producer="stor-01", sequence=1, sent_at=reading.taken_at)
+    return decode_envelope(sent, Reading).body
+
+
+@pytest.mark.parametrize("read_again", [read_document, read_record])
+def test_two_drives_share_the_attributes_in_which_they_are_equal(
+    read_again: Callable[[Reading], Reading],
+) -> None:
     smart = READINGS[0].seen
     assert isinstance(smart, Smart)
     own = {**smart.attributes, 5: Attribute("Reallocated_Sector_Ct", 9, 100, 100, 10)}
@@ -19,7 +37,7 @@ def test_two_drives_share_the_attributes_in_which_they_are_equal() -> None:
         READINGS[0],
         replace(READINGS[0], device=DeviceId("other"), seen=replace(smart, attributes=own)),
     ]
-    read = [wire_bodies.READING.read(wire_bodies.READING.write(one)) for one in drives]
+    read = [read_again(one) for one in drives]
     assert read == drives
     one, other = (reading.seen for reading in read)
     assert isinstance(one, Smart)

@@ -23,7 +23,7 @@ def serve_until_ended(config: Path, *, scoring: bool) -> None:
     settings = load_settings(config)
     listener = bind_listening_socket(settings.service)
     address = url_of(listener, settings.service).removeprefix("http://")
-    python_runtime.tune_garbage_collector()
+    python_runtime.tune_runtime()
     with open_application(settings, lambda _: None, lambda _: None, None if scoring else SERVING) as built:
 
         def started() -> None:
