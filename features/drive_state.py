@@ -25,7 +25,6 @@ from predrain.features.drive_history_rows import (
     AT,
     COLUMNS,
     COUNTERS,
-    RISING,
     Floats,
     first_row,
     next_row,
@@ -33,16 +32,8 @@ from predrain.features.drive_history_rows import (
 )
 from predrain.features.feature_schema import WINDOWS, LandmarkRows
 from predrain.features.feature_vectors import measure_features
+from predrain.features.past_rows import PAST, PastRows, compress_past, find_past_columns
 
-PAST: Final = (
-    "day",
-    *(f"risen_{n}" for n in RISING),
-    *(f"rises_{n}" for n in COUNTERS),
-    *(f"level_{n}" for n in COUNTERS),
-    "heat",
-    "warm_days",
-)
-"""The columns that features read from earlier days. Only these are kept of earlier days."""
 _PAST_AT: Final = np.array([AT[name] for name in PAST])
 KEPT: Final = max(WINDOWS) + 1
 """Days of past rows that are kept, besides the one row that held before them."""
@@ -120,8 +111,8 @@ class DriveState:
     """The accumulated row of the newest day; empty before any reading succeeded."""
     before: Floats
     """The accumulated row of the read day before the newest one; empty without such a day."""
-    past: NDArray[np.float64]
-    """(days, PAST) rows of earlier days, oldest first, `before` included."""
+    past: PastRows
+    """The rows of earlier days, `before` included."""
     face: Face | None
     unreadable: Probe | None
     changes: Changes
@@ -136,11 +127,12 @@ class DriveState:
 
 
 _NONE: Final = np.empty(0)
+_NO_PAST: Final = compress_past(np.empty((0, len(PAST))))
 
 
 def create_drive_state(device: DeviceId, at: datetime) -> DriveState:
     """Create the state of a drive that has not been read yet."""
-    return DriveState(device, -1, at, 0, _NONE, _NONE, np.empty((0, len(PAST))), None, None, {})
+    return DriveState(device, -1, at, 0, _NONE, _NONE, _NO_PAST, None, None, {})
 
 
 def observe_reading(state: DriveState | None, reading: Reading) -> DriveState:
@@ -239,9 +231,10 @@ def compute_state_matrix(states: Sequence[DriveState], day: int) -> NDArray[np.f
     now = np.array([state.latest for state in states]).reshape(len(states), len(COLUMNS))
     if (now[:, AT["day"]] > day).any():
         raise ValueError("a drive has a reading of a later day")
-    past = np.concatenate([*(state.past for state in states), now[:, _PAST_AT]])
-    held = _find_window_rows([len(state.past) for state in states], past[:, 0].astype(np.int64), day)
-    rows = dict(zip(PAST, np.ascontiguousarray(past[held.ravel()].T), strict=True))
+    pasts = [state.past for state in states]
+    days = np.concatenate([*(past.daily[:, 0] for past in pasts), now[:, AT["day"]]]).astype(np.int64)
+    held = _find_window_rows([len(past) for past in pasts], days, day)
+    rows = find_past_columns(pasts, now[:, _PAST_AT], held)
     for column, name in enumerate(COLUMNS):
         if name not in rows:
             rows[name] = np.full(held.size, np.nan)
@@ -303,7 +296,7 @@ def day_of(at: datetime) -> int:
 
 def _advance_rows(
     state: DriveState, day: int, values: Mapping[int, float], *, starts_anew: bool = False
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, PastRows]:
     """Return latest, before and past after a daily value. A second value on the same day replaces the first."""
     if not len(state.latest):
         return first_row(day, values), _NONE, state.past
@@ -319,22 +312,22 @@ def _advance_rows(
     return next_row(state.latest, day, values), state.latest, _extend_past(state, day)
 
 
-def _shift_levels(past: NDArray[np.float64], steps: Floats) -> NDArray[np.float64]:
+def _shift_levels(past: PastRows, steps: Floats) -> PastRows:
     """Return the past with its counts raised by `steps`, (columns,), as if they had always been higher."""
-    shifted = past.copy()
+    shifted = past.expand()
     for n in COUNTERS:
         step = steps[AT[f"level_{n}"]]
         if step == step:
             shifted[:, PAST.index(f"level_{n}")] += step
-    return shifted
+    return compress_past(shifted)
 
 
-def _extend_past(state: DriveState, day: int) -> NDArray[np.float64]:
+def _extend_past(state: DriveState, day: int) -> PastRows:
     """Return the past with the state's latest row appended, which holds before `day`. Rows older than needed
     are removed."""
-    past = np.concatenate([state.past, state.latest[_PAST_AT][None, :]])
+    past = np.concatenate([state.past.expand(), state.latest[_PAST_AT][None, :]])
     holds = np.flatnonzero(past[:, 0] <= day - KEPT)
-    return past[holds[-1] :] if len(holds) else past
+    return compress_past(past[holds[-1] :] if len(holds) else past)
 
 
 def _build_face(smart: Smart, at: datetime) -> Face:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from predrain.data.ids import DeviceId
 from predrain.data.unreadable import cause_of_older_sentence
 from predrain.features.drive_history_rows import COLUMNS
-from predrain.features.drive_state import PAST, DriveState, Face, IoErrors, Probe
+from predrain.features.drive_state import DriveState, Face, IoErrors, Probe
+from predrain.features.past_rows import DAILY, PAST, SELDOM, PastRows, compress_past
 
 
 class _Packed(msgspec.Struct, array_like=True):
@@ -26,8 +28,13 @@ class _Packed(msgspec.Struct, array_like=True):
     unreadable: Probe | None
     changes: dict[str, tuple[tuple[int, int], ...]]
     io_errors: tuple[IoErrors, ...] = ()
+    seldom: bytes = b""
+    lengths: bytes = b""
 
 
+_OF_RUNS: Final = 1000
+"""Added to the number of columns where `past` has the daily columns alone, and `seldom` those that seldom change. Up to
+version 0.1.0 `past` had all of them."""
 _PACKED = msgspec.msgpack.Decoder(_Packed)
 
 
@@ -35,18 +42,20 @@ def pack_drive_state(state: DriveState) -> bytes:
     """Convert the state to bytes."""
     return msgspec.msgpack.encode(
         _Packed(
-            len(COLUMNS),
+            _OF_RUNS + len(COLUMNS),
             state.device,
             state.first_day,
             state.taken_at,
             state.readings,
             state.latest.tobytes(),
             state.before.tobytes(),
-            state.past.tobytes(),
+            state.past.daily.tobytes(),
             state.face,
             state.unreadable,
             dict(state.changes),
             state.io_errors,
+            state.past.seldom.tobytes(),
+            state.past.lengths.tobytes(),
         )
     )
 
@@ -57,7 +66,7 @@ def unpack_drive_state(packed: bytes) -> DriveState | None:
         raw = _PACKED.decode(packed)
     except msgspec.MsgspecError:
         return None
-    if raw.columns != len(COLUMNS):
+    if raw.columns not in (len(COLUMNS), _OF_RUNS + len(COLUMNS)):
         return None
     return DriveState(
         DeviceId(raw.device),
@@ -66,11 +75,21 @@ def unpack_drive_state(packed: bytes) -> DriveState | None:
         raw.readings,
         np.frombuffer(raw.latest),
         np.frombuffer(raw.before),
-        np.frombuffer(raw.past).reshape(-1, len(PAST)),
+        _unpack_past(raw),
         raw.face,
         _with_cause(raw.unreadable),
         raw.changes,
         raw.io_errors,
+    )
+
+
+def _unpack_past(raw: _Packed) -> PastRows:
+    if raw.columns == len(COLUMNS):
+        return compress_past(np.frombuffer(raw.past).reshape(-1, len(PAST)))
+    return PastRows(
+        np.frombuffer(raw.past).reshape(-1, len(DAILY)),
+        np.frombuffer(raw.seldom).reshape(-1, len(SELDOM)),
+        np.frombuffer(raw.lengths, dtype=np.int64),
     )
 
 

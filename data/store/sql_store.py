@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import date, datetime
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Select, Table, not_, or_, select
 
@@ -46,6 +46,7 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 _ONLY = 1  # the id of a table's one row
+_HALT: Final = select(store_schema.halt.c.why)
 
 
 class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
@@ -296,8 +297,7 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         """Return the reason of the halt, or None without a halt."""
         if self._unwritten_halt is not None:
             return self._unwritten_halt
-        why = select(store_schema.halt.c.why)
-        return self._database.read(lambda connection: connection.execute(why).scalar_one_or_none())
+        return self._database.read(lambda connection: connection.execute(_HALT).scalar_one_or_none())
 
     def set_halt(self, why: str | None) -> None:
         """Halt (with a reason) or lift the halt (None). A halt survives restarts.

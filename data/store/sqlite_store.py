@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from sqlalchemy import (
@@ -201,9 +201,17 @@ class SqliteDatabase:
         change_file_version(Path(self.name), connection, version, store_schema.VERSION)
 
 
+_LAST_TRANSACTION: Final = select(
+    func.max(
+        union_all(*(select(func.max(table.c.written).label("written")) for table in store_schema.FOLLOWED))
+        .subquery()
+        .c.written
+    )
+)
+
+
 def _read_last_transaction(connection: Connection) -> int:
-    each = union_all(*(select(func.max(table.c.written).label("written")) for table in store_schema.FOLLOWED))
-    return connection.execute(select(func.max(each.subquery().c.written))).scalar_one() or 0
+    return connection.execute(_LAST_TRANSACTION).scalar_one() or 0
 
 
 def _prepare_connection(connection: Any, _record: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from predrain.data.cluster_event import tell_drain
 from predrain.data.drain import Drain
@@ -19,6 +20,14 @@ from predrain.data.store.stored_events import append_events
 _DRAINS = store_schema.drains
 _MOST_NAMED = 500
 """Most ids in one statement; if more drains were saved, all are read."""
+# A controller reads its drains several times in each tick, and most of the time went into building the statements.
+_NEWEST_FIRST: Final = (
+    select(_DRAINS.c.id, _DRAINS.c.revision)
+    .where(_DRAINS.c.cluster == bindparam("own"))
+    .order_by(_DRAINS.c.created_at.desc(), _DRAINS.c.id.desc())
+)
+_ALL_DOCUMENTS: Final = select(_DRAINS.c.id, _DRAINS.c.document).where(_DRAINS.c.cluster == bindparam("own"))
+_NAMED_DOCUMENTS: Final = _ALL_DOCUMENTS.where(_DRAINS.c.id.in_(bindparam("ids", expanding=True)))
 
 
 class DrainRows:
@@ -30,6 +39,12 @@ class DrainRows:
     def __init__(self, database: Database, own: StoreCluster) -> None:
         self._database, self._own = database, own
         self._known_drains: dict[str, Drain] = {}
+        insert = database.insert(_DRAINS)
+        self._save_newer = insert.on_conflict_do_update(
+            index_elements=["id", "cluster"],
+            set_={name: insert.excluded[name] for name in ("created_at", "revision", "document", "written")},
+            where=insert.excluded.revision > _DRAINS.c.revision,
+        )
 
     def save_drain(self, drain: Drain) -> None:
         """Save the drain's newest revision. Raises RevisionConflict."""
@@ -39,12 +54,6 @@ class DrainRows:
             "revision": drain.revision,
             "document": documents.DRAIN.write(drain),
         }
-        insert = self._database.insert(_DRAINS)
-        newer = insert.on_conflict_do_update(
-            index_elements=["id", "cluster"],
-            set_={name: insert.excluded[name] for name in (*row, "written") if name != "id"},
-            where=insert.excluded.revision > _DRAINS.c.revision,
-        )
 
         def keep(connection: Connection) -> bytes | None:
             cluster = self._own.lock_own(connection)
@@ -53,7 +62,9 @@ class DrainRows:
                 "written": self._database.read_transaction_number(connection),
                 "cluster": cluster,
             }
-            saved = connection.execute(newer, numbered, execution_options=table_upkeep.COUNTED).rowcount
+            saved = connection.execute(
+                self._save_newer, numbered, execution_options=table_upkeep.COUNTED
+            ).rowcount
             if not saved:
                 return _read_drain_document(connection, cluster, drain.id)
             append_events(self._database, connection, cluster, [tell_drain(drain)])
@@ -75,23 +86,22 @@ class DrainRows:
 
     def drains(self) -> tuple[Drain, ...]:
         """Return all drains that can be read, newest first."""
-        newest_first = select(_DRAINS.c.id, _DRAINS.c.revision).order_by(
-            _DRAINS.c.created_at.desc(), _DRAINS.c.id.desc()
-        )
         known = self._known_drains
 
         def look(connection: Connection) -> tuple[Sequence[str], Sequence[bytes]]:
-            mine = _DRAINS.c.cluster == self._own.read_own(connection)
-            places = {row.id: row.revision for row in connection.execute(newest_first.where(mine))}
+            mine = {"own": self._own.read_own(connection)}
+            places = {row.id: row.revision for row in connection.execute(_NEWEST_FIRST, mine)}
             news = {
                 id_ for id_, revision in places.items() if id_ not in known or known[id_].revision != revision
             }
             if not news:
                 return tuple(places), ()
-            wanted = select(_DRAINS.c.id, _DRAINS.c.document).where(mine)
-            if len(news) <= _MOST_NAMED:
-                wanted = wanted.where(_DRAINS.c.id.in_(news))
-            return tuple(places), [document for id_, document in connection.execute(wanted) if id_ in news]
+            rows = (
+                connection.execute(_NAMED_DOCUMENTS, {**mine, "ids": sorted(news)})
+                if len(news) <= _MOST_NAMED
+                else connection.execute(_ALL_DOCUMENTS, mine)
+            )
+            return tuple(places), [document for id_, document in rows if id_ in news]
 
         places, raws = self._database.read(look)
         read = self._database.set_aside.read_all(_DRAINS.name, raws, documents.DRAIN.read, whole=True)

@@ -33,6 +33,8 @@ PAST = 500
 """Readings of each drive that is taken over."""
 DAYS = 90 * 24 + 310
 """Readings of a drive's first 400 days: hourly for 90 days, and daily for the other 310."""
+WATCHED_DAYS = 40
+"""Days for which a filled store's drives were watched; a state keeps those that the longest window needs."""
 LOOKS = 6
 HOUR = timedelta(hours=1)
 
@@ -185,7 +187,8 @@ def _past() -> Iterator[Crew]:
 def fill_past(
     store: Store, fleet: Sequence[Smart], *, checkpoints: bool = True, at: datetime = NOW, first: int = 0
 ) -> None:
-    """A reading of `at`, an outlook and, if wanted, a checkpoint of each drive, as a worker would have left them.
+    """A reading of `at`, an outlook and, if wanted, a checkpoint of each drive, as a worker would have left them that
+    has watched the drives for `WATCHED_DAYS`.
 
     first: the number of the first drive of `fleet` among all drives.
     """
@@ -197,7 +200,7 @@ def fill_past(
         readings.append(reading)
         kind = smart.identity.model, number % 40 == 0
         if kind not in made:
-            state = forecaster.fold(None, [reading])
+            state = forecaster.fold(None, [*_watch_earlier(number, smart, at), reading])
             made[kind] = state, forecaster.compute_outlooks([state], at, {})[0]
         state, outlook = made[kind]
         outlooks.append(replace(outlook, device=reading.device))
@@ -207,6 +210,13 @@ def fill_past(
     store.save_outlooks(outlooks)
     if checkpoints:
         store.save_checkpoints(saved)
+
+
+def _watch_earlier(number: int, smart: Smart, at: datetime) -> Iterator[Reading]:
+    """Yield a reading of each earlier day, oldest first, so that the state has as many days as it ever has."""
+    for day in range(WATCHED_DAYS, 0, -1):
+        hours = -24 * day if (smart.power_on_hours or 0) >= 24 * WATCHED_DAYS else 0
+        yield scene.reading(number, smart, at - timedelta(days=day), hours)
 
 
 FIGURES = (

@@ -42,7 +42,7 @@ class LoadPlan:
 
 
 def fill_store(store: Store, fleet: list[Smart]) -> None:
-    """Give each disk a reading, an outlook and a checkpoint from an hour ago."""
+    """Give each disk a reading, an outlook and a checkpoint from an hour ago, with a state of many days."""
     at = datetime.now(UTC) - PAST
     for first in range(0, len(fleet), FILLED_AT_ONCE):
         fill_past(store, fleet[first : first + FILLED_AT_ONCE], at=at, first=first)
