@@ -32,7 +32,7 @@ from predrain.features.drive_history_rows import (
 )
 from predrain.features.feature_schema import WINDOWS, LandmarkRows
 from predrain.features.feature_vectors import measure_features
-from predrain.features.past_rows import PAST, PastRows, compress_past, find_past_columns
+from predrain.features.past_rows import PAST, PastRows, append_row, compress_past, join_pasts
 
 _PAST_AT: Final = np.array([AT[name] for name in PAST])
 KEPT: Final = max(WINDOWS) + 1
@@ -231,10 +231,9 @@ def compute_state_matrix(states: Sequence[DriveState], day: int) -> NDArray[np.f
     now = np.array([state.latest for state in states]).reshape(len(states), len(COLUMNS))
     if (now[:, AT["day"]] > day).any():
         raise ValueError("a drive has a reading of a later day")
-    pasts = [state.past for state in states]
-    days = np.concatenate([*(past.daily[:, 0] for past in pasts), now[:, AT["day"]]]).astype(np.int64)
-    held = _find_window_rows([len(past) for past in pasts], days, day)
-    rows = find_past_columns(pasts, now[:, _PAST_AT], held)
+    past = join_pasts([state.past for state in states], now[:, _PAST_AT])
+    held = _find_window_rows([len(state.past) for state in states], past.days, day)
+    rows = past.select_columns(held.ravel())
     for column, name in enumerate(COLUMNS):
         if name not in rows:
             rows[name] = np.full(held.size, np.nan)
@@ -325,9 +324,7 @@ def _shift_levels(past: PastRows, steps: Floats) -> PastRows:
 def _extend_past(state: DriveState, day: int) -> PastRows:
     """Return the past with the state's latest row appended, which holds before `day`. Rows older than needed
     are removed."""
-    past = np.concatenate([state.past.expand(), state.latest[_PAST_AT][None, :]])
-    holds = np.flatnonzero(past[:, 0] <= day - KEPT)
-    return compress_past(past[holds[-1] :] if len(holds) else past)
+    return append_row(state.past, state.latest[_PAST_AT], day - KEPT)
 
 
 def _build_face(smart: Smart, at: datetime) -> Face:

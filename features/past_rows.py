@@ -45,6 +45,18 @@ class PastRows:
     def __len__(self) -> int:
         return len(self.daily)
 
+    @property
+    def days(self) -> NDArray[np.int64]:
+        """The (days,) column of the day, days since 1970-01-01."""
+        return self.daily[:, 0].astype(np.int64)
+
+    def select_columns(self, places: NDArray[np.int64]) -> dict[str, Floats]:
+        """Return each column of `PAST` at the rows `places`, (places,)."""
+        runs = np.repeat(np.arange(len(self.lengths)), self.lengths)[places]
+        columns = dict(zip(DAILY, np.ascontiguousarray(self.daily[places].T), strict=True))
+        columns |= zip(SELDOM, np.ascontiguousarray(self.seldom[runs].T), strict=True)
+        return columns
+
     def expand(self) -> Floats:
         """Return the (days, PAST) rows."""
         rows = np.empty((len(self.daily), len(PAST)))
@@ -64,18 +76,29 @@ def compress_past(rows: Floats) -> PastRows:
     return PastRows(np.ascontiguousarray(rows[:, _DAILY_AT]), seldom[places], lengths.astype(np.int64))
 
 
-def find_past_columns(
-    pasts: Sequence[PastRows], latest: Floats, held: NDArray[np.int64]
-) -> dict[str, Floats]:
-    """Return the columns of `PAST`, each (held.size,), at the rows `held` of several drives.
+def append_row(past: PastRows, row: Floats, since: float) -> PastRows:
+    """Return the rows with one more, (PAST,), and without those that no longer held on day `since`."""
+    daily = np.concatenate([past.daily, row[_DAILY_AT][None, :]])
+    values, lengths = row[_SELDOM_AT], past.lengths
+    if len(lengths) and past.seldom[-1].tobytes() == values.tobytes():
+        seldom, lengths = past.seldom, lengths.copy()
+        lengths[-1] += 1
+    else:
+        seldom, lengths = np.concatenate([past.seldom, values[None, :]]), np.append(lengths, 1)
+    over = int(np.searchsorted(daily[:, 0], since, side="right")) - 1
+    if over <= 0:
+        return PastRows(daily, seldom, lengths)
+    ends = np.cumsum(lengths)
+    run = int(np.searchsorted(ends, over, side="right"))
+    lengths = lengths[run:].copy()
+    lengths[0] = ends[run] - over
+    return PastRows(daily[over:], seldom[run:], lengths)
 
-    A row is counted through all drives' earlier days, drive by drive, and then through `latest`, the (drives, PAST)
-    newest rows.
-    """
-    daily = np.concatenate([*(past.daily for past in pasts), latest[:, _DAILY_AT]])
-    seldom = np.concatenate([*(past.seldom for past in pasts), latest[:, _SELDOM_AT]])
-    lengths = np.concatenate([*(past.lengths for past in pasts), np.ones(len(latest), dtype=np.int64)])
-    runs = np.repeat(np.arange(len(lengths)), lengths)[held.ravel()]
-    columns = dict(zip(DAILY, np.ascontiguousarray(daily[held.ravel()].T), strict=True))
-    columns |= zip(SELDOM, np.ascontiguousarray(seldom[runs].T), strict=True)
-    return columns
+
+def join_pasts(pasts: Sequence[PastRows], latest: Floats) -> PastRows:
+    """Return the rows of several drives, drive by drive, and after them `latest`, their (drives, PAST) newest rows."""
+    return PastRows(
+        np.concatenate([*(past.daily for past in pasts), latest[:, _DAILY_AT]]),
+        np.concatenate([*(past.seldom for past in pasts), latest[:, _SELDOM_AT]]),
+        np.concatenate([*(past.lengths for past in pasts), np.ones(len(latest), dtype=np.int64)]),
+    )

@@ -14,7 +14,7 @@ from predrain.data.ids import DeviceId
 from predrain.features import state_packing
 from predrain.features.drive_history_rows import COLUMNS
 from predrain.features.drive_state import DriveState, compute_state_vector, replay_readings
-from predrain.features.past_rows import PAST, compress_past
+from predrain.features.past_rows import PAST, append_row, compress_past
 from predrain.features.state_packing import pack_drive_state, unpack_drive_state
 from tests.data.store.written import READINGS
 
@@ -43,6 +43,22 @@ def test_rows_come_back_bit_for_bit_and_equal_neighbours_are_held_once(
     assert past.expand().tobytes() == table.tobytes()
     assert len(past) == len(table)
     assert len(past.seldom) <= len(rows)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2)), max_size=30), st.integers(1, 20))
+def test_an_appended_row_gives_what_all_rows_would_give(steps: list[tuple[int, int]], window: int) -> None:
+    """steps: the days since the row before, and the number of one of three sets of values."""
+    past, rows, day = compress_past(np.empty((0, len(PAST)))), np.empty((0, len(PAST))), 100.0
+    for step, kind in steps:
+        day += step
+        row = np.full(len(PAST), float("nan") if kind == 2 else float(kind))
+        row[0] = day
+        rows = np.concatenate([rows, row[None, :]])
+        holds = np.flatnonzero(rows[:, 0] <= day - window)
+        rows = rows[holds[-1] :] if len(holds) else rows
+        past = append_row(past, row, day - window)
+        assert past.expand().tobytes() == rows.tobytes()
+        assert past.lengths.tolist() == compress_past(rows).lengths.tolist()
 
 
 def test_a_quiet_drive_takes_a_third_of_the_memory_of_its_rows() -> None:
