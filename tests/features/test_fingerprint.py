@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,10 @@ from predrain.features.fingerprint import hash_measurements, make_fixed_history
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_remembered() -> None:
+def _nothing_is_remembered() -> Iterator[None]:
+    """Neither before a test nor after it, since another file's tests may come next."""
+    fingerprint._hash_all.cache_clear()
+    yield
     fingerprint._hash_all.cache_clear()
 
 
