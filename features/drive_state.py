@@ -313,7 +313,7 @@ def _advance_rows(
 
 def _shift_levels(past: PastRows, steps: Floats) -> PastRows:
     """Return the past with its counts raised by `steps`, (columns,), as if they had always been higher."""
-    shifted = past.expand()
+    shifted = past.expand_runs()
     for n in COUNTERS:
         step = steps[AT[f"level_{n}"]]
         if step == step:

@@ -57,7 +57,7 @@ class PastRows:
         columns |= zip(SELDOM, np.ascontiguousarray(self.seldom[runs].T), strict=True)
         return columns
 
-    def expand(self) -> Floats:
+    def expand_runs(self) -> Floats:
         """Return the (days, PAST) rows."""
         rows = np.empty((len(self.daily), len(PAST)))
         rows[:, _DAILY_AT] = self.daily
@@ -66,7 +66,7 @@ class PastRows:
 
 
 def compress_past(rows: Floats) -> PastRows:
-    """Return (days, PAST) rows with each run of equal values held once. `expand` gives back the same bits."""
+    """Return (days, PAST) rows with each run of equal values held once. `expand_runs` gives back the same bits."""
     seldom = np.ascontiguousarray(rows[:, _SELDOM_AT])
     bits = seldom.view(np.int64)  # NaN differs from itself, its bits do not
     begins = np.ones(len(rows), dtype=bool)

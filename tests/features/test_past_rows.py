@@ -40,7 +40,7 @@ def test_rows_come_back_bit_for_bit_and_equal_neighbours_are_held_once(
     repeated = [row for row in rows for _ in range(data.draw(st.integers(1, 3)))]
     table = np.array(repeated).reshape(-1, len(PAST))
     past = compress_past(table)
-    assert past.expand().tobytes() == table.tobytes()
+    assert past.expand_runs().tobytes() == table.tobytes()
     assert len(past) == len(table)
     assert len(past.seldom) <= len(rows)
 
@@ -57,7 +57,7 @@ def test_an_appended_row_gives_what_all_rows_would_give(steps: list[tuple[int, i
         holds = np.flatnonzero(rows[:, 0] <= day - window)
         rows = rows[holds[-1] :] if len(holds) else rows
         past = append_row(past, row, day - window)
-        assert past.expand().tobytes() == rows.tobytes()
+        assert past.expand_runs().tobytes() == rows.tobytes()
         assert past.lengths.tolist() == compress_past(rows).lengths.tolist()
 
 
@@ -65,14 +65,14 @@ def test_a_quiet_drive_takes_a_third_of_the_memory_of_its_rows() -> None:
     past = watch_drive(60).past
     held = past.daily.nbytes + past.seldom.nbytes + past.lengths.nbytes
     assert len(past) == 31
-    assert held < past.expand().nbytes / 3
+    assert held < past.expand_runs().nbytes / 3
 
 
 def test_a_state_that_version_0_1_0_packed_measures_the_same_features() -> None:
     state = watch_drive(20)
     now = state_packing._PACKED.decode(pack_drive_state(state))
     old = msgspec.structs.astuple(
-        msgspec.structs.replace(now, columns=len(COLUMNS), past=state.past.expand().tobytes())
+        msgspec.structs.replace(now, columns=len(COLUMNS), past=state.past.expand_runs().tobytes())
     )
     read = unpack_drive_state(msgspec.msgpack.encode(old[:12]))
     assert read is not None
