@@ -151,14 +151,17 @@ test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the n
 	@.ci/apt chromium libatomic1 curl debootstrap
 	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(PACKAGERS) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
-	@$(PARTS) --last --minutes 60 tests='$(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
+	@$(PARTS) --last --minutes 60 tests='nice -n 5 $(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
 	  ceph='$(call TEST_RELEASE,pacific,); pacific=$$?; $(call TEST_RELEASE,reef, and release); reef=$$?; \
 	  $(call TEST_RELEASE,tentacle, and release) && [ "$$pacific$$reef" = 00 ]'
 
-# The tests of one release wait for most of their time. A failure in one release does not keep the others from running.
-TEST_RELEASE = CEPH_UNDER_TEST=$(1) nice -n 3 $(CEPH_TESTS) -n 3 -m "ceph$(2)"
+# The tests of one release wait for most of their time, and end last: the others yield the cores to them. A failure in one
+# release does not keep the others from running.
+TEST_RELEASE = CEPH_UNDER_TEST=$(1) $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 
-test-nightly: test-install test-containers attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults
+test-nightly: test-install test-containers attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults, seeds of the adversary
+	@$(MAKE) sim SEEDS=1000
+	@$(MAKE) sim RANDOM_SEEDS=120
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own; artefacts of two clones (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common $(PACKAGERS) $(RPM_NEEDS)

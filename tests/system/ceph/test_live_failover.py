@@ -187,6 +187,22 @@ def acts(service: Service) -> bool:
     return False
 
 
+def wait_for_roles(services: Services) -> tuple[Service, Service]:
+    """Return the service that acts and the one that stands by, as soon as both say so.
+
+    The one that began first can be the standby: on a busy machine its lease can end before it renews it.
+    """
+    found: list[Service] = []
+
+    def find_roles() -> bool:
+        places = {service.get("status")["acting"]["place"]: service for service in services.begun}
+        found[:] = [places[place] for place in ("here", "elsewhere") if place in places]
+        return len(found) == 2 and found[0].is_active()
+
+    wait_until(find_roles, "one service acts, and the other one stands by")
+    return found[0], found[1]
+
+
 def begin_drain(service: Service, osd: int) -> str:
     """A drain, requested and approved over REST; returns its id."""
     proposed = service.client.post("/api/v1/drains", json={"target": f"osd.{osd}", "reason": "test"})
@@ -207,25 +223,24 @@ def test_the_standby_goes_on_with_a_drain_that_is_half_done_when_the_active_serv
     controlled: Controlled, osd: int, within: tuple[str, ...], request: pytest.FixtureRequest
 ) -> None:
     world = controlled.world
-    first = controlled.services.begin("first", within)
-    wait_until(lambda: first.is_active() and acts(first), "the first one acts")
-    second = controlled.services.begin("second")
-    wait_until(lambda: second.get("status")["acting"]["place"] == "elsewhere", "the second one stands by")
-    wait_until(lambda: first.get("status")["epoch"], "the first one has seen the cluster")
+    for name in ("first", "second"):
+        controlled.services.begin(name, within)
+    active, standby = wait_for_roles(controlled.services)
+    wait_until(lambda: active.get("status")["epoch"], "the active one has seen the cluster")
     with DrainObserver(world.cluster, osd) as seen, Writer(world.cluster, world.written):
         wait_until(lambda: seen.count_mapped() > 0, "the cluster is polled")
         whole = seen.count_mapped()
-        drain = begin_drain(first, osd)
+        drain = begin_drain(active, osd)
         wait_until(lambda: seen.count_mapped() <= whole / 2, "half of the drain", pause=0.02)
-        moved = first.get(f"drains/{drain}")["progress"]["moved_pgs"]
+        moved = active.get(f"drains/{drain}")["progress"]["moved_pgs"]
         assert 0 < moved < whole
         killed = time.monotonic()
-        first.process.kill()
-        active = wait_until(second.is_active, "the second one is active", pause=0.02)
-        wait_until(lambda: acts(second), "the second one acts", pause=0.02)
+        active.process.kill()
+        taken = wait_until(standby.is_active, "the standby is the active one", pause=0.02)
+        wait_until(lambda: acts(standby), "the standby acts", pause=0.02)
         acting = time.monotonic() - killed
-        assert second.get(f"drains/{drain}")["progress"]["moved_pgs"] >= moved
-        wait_until(lambda: second.get(f"drains/{drain}")["state"] == "verified", "the drain ends")
+        assert standby.get(f"drains/{drain}")["progress"]["moved_pgs"] >= moved
+        wait_until(lambda: standby.get(f"drains/{drain}")["state"] == "verified", "the drain ends")
     assert seen.returned == set()
     assert seen.most_moving == IN_FLIGHT_MAX
     world.check_drained(controlled.find_drain(drain))
@@ -233,10 +248,10 @@ def test_the_standby_goes_on_with_a_drain_that_is_half_done_when_the_active_serv
     assert next_move is not None
     print(
         f"\n{request.node.callspec.id}: killed at {moved} of {whole} PGs; the standby is the active one after "
-        f"{active:.1f} s, acts on drains after {acting:.1f} s, and moves the next PG after {next_move - killed:.1f} s"
+        f"{taken:.1f} s, acts on drains after {acting:.1f} s, and moves the next PG after {next_move - killed:.1f} s"
     )
-    assert second.client.post(f"/api/v1/drains/{drain}/cancel").status_code == 200
-    wait_until(lambda: second.get(f"drains/{drain}")["state"] == "cancelled", "everything is put back")
+    assert standby.client.post(f"/api/v1/drains/{drain}/cancel").status_code == 200
+    wait_until(lambda: standby.get(f"drains/{drain}")["state"] == "cancelled", "everything is put back")
     world.cluster.wait_clean()
     assert world.map() == world.before
     assert world.cluster.read_back(POOL) == world.written

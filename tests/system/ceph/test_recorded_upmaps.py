@@ -169,13 +169,16 @@ def build_rules(cluster: MiniCluster) -> None:
 
 
 def choose_pairs(cluster: MiniCluster) -> list[dict[str, Any]]:
-    """Choose a PG of its own for each case, and its pairs. PGs with a member that is down are left out."""
+    """Choose a PG of its own for each case, and its pairs. PGs with a member that is down are left out.
+
+    The monitor computes the members by its newest map; the statistics of PGs can still have those of an earlier one.
+    """
     sizes = {pool["pool"]: (pool["pool_name"], pool["size"]) for pool in cluster.json("osd dump")["pools"]}
     by_pool: dict[str, dict[str, Up]] = {}
-    for pg in sorted(cluster.pgs(), key=lambda pg: (len(pg["pgid"]), pg["pgid"])):
-        pool, size = sizes[int(pg["pgid"].split(".")[0])]
-        if len(pg["up"]) == size:
-            by_pool.setdefault(pool, {})[pg["pgid"]] = pg["up"]
+    for pg in sorted((pg["pgid"] for pg in cluster.pgs()), key=lambda pg: (len(pg), pg)):
+        pool, size = sizes[int(pg.split(".")[0])]
+        if len(up := cluster.json("pg map", pgid=pg)["up"]) == size:
+            by_pool.setdefault(pool, {})[pg] = up
     chosen: list[dict[str, Any]] = []
     for case in CASES:
         pgs = by_pool[case.pool]
