@@ -151,7 +151,7 @@ test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the n
 	@.ci/apt chromium libatomic1 curl debootstrap
 	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(PACKAGERS) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
-	@$(PARTS) --last --minutes 60 tests='nice -n 5 $(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
+	@$(PARTS) --last --minutes 60 tests='nice -n 3 $(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
 	  ceph='$(call TEST_RELEASE,pacific,); pacific=$$?; $(call TEST_RELEASE,reef, and release); reef=$$?; \
 	  $(call TEST_RELEASE,tentacle, and release) && [ "$$pacific$$reef" = 00 ]'
 

@@ -32,7 +32,7 @@ from predrain.models.forecast.explanations import (
 )
 from predrain.models.forecast.rules import RuleVerdict, judge_drive
 
-Told = tuple[Explanation, list[float], list[float], Life]
+Told = tuple[Explanation, list[float], SurvivalCurve, Life]
 """The forecast of one drive: explanation, probabilities within 7, 14 and 30 days, survival curve, life expectancy."""
 
 
@@ -84,9 +84,7 @@ def _choose_graver_outlook(
 def _with_chances(graver: Outlook, told: Told) -> Outlook:
     """Add the forecast's probabilities and life to a rule's outlook: they are still the best known."""
     _, (p_7d, p_14d, p_30d), curve, life = told
-    return replace(
-        graver, p_fail_7d=p_7d, p_fail_14d=p_14d, p_fail_30d=p_30d, survival=SurvivalCurve(curve), life=life
-    )
+    return replace(graver, p_fail_7d=p_7d, p_fail_14d=p_14d, p_fail_30d=p_30d, survival=curve, life=life)
 
 
 def _with_symptoms(why: Explanation, symptoms: RuleVerdict) -> Explanation:
@@ -142,7 +140,7 @@ def _build_model_outlook(state: DriveState, source: str, told: Told, before: Out
         p_fail_7d=p_7d,
         p_fail_14d=p_14d,
         p_fail_30d=p_30d,
-        survival=SurvivalCurve(curve),
+        survival=curve,
         life=life,
         readings=readings,
         span_hours=span_hours,
@@ -163,9 +161,9 @@ def _forecast_states(bundle: Bundle, states: Sequence[DriveState], now: datetime
     watched = np.array([day - state.first_day + 1 for state in states], dtype=np.int64)
     sas = np.array([state.face is not None and state.face.protocol is Protocol.SCSI for state in states])
     why = explain_forecasts(bundle, forecast, x, model, np.full(len(states), day), watched, sas)
-    return zip(
-        why, forecast.p_fail.tolist(), forecast.survival.tolist(), _build_lives(forecast.life), strict=True
-    )
+    failed = (1.0 - forecast.survival).astype(np.float32)
+    curves = [SurvivalCurve.from_failed(row.tobytes()) for row in failed]
+    return zip(why, forecast.p_fail.tolist(), curves, _build_lives(forecast.life), strict=True)
 
 
 def _build_lives(days: NDArray[np.float64]) -> list[Life]:

@@ -63,9 +63,13 @@ class OsdPlacement:
         return known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class FleetSnapshot:
-    """The fleet at one instant. The mappings are copies that never change."""
+    """The fleet at one instant. The mappings are copies that never change.
+
+    A value that is cached for a snapshot refers to the snapshot weakly: an old snapshot keeps old readings and outlooks
+    in memory.
+    """
 
     readings: Mapping[DeviceId, Reading]
     outlooks: Mapping[DeviceId, Outlook]

@@ -12,12 +12,14 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice, takewhile
 from typing import Any, Generic, NamedTuple
 
 import msgspec
 from pydantic import BaseModel
 
+from predrain.data.clock import is_within_last
 from predrain.service.app.application import Application
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.rest.http_caching import CachedContent, Key, cursor_after, decode_cursor
@@ -29,6 +31,11 @@ changed, at least, and None for a removed row. The content is immutable.
 """
 KEPT = 64
 """The most answers in the cache between two changes."""
+IDLE_PAUSE, IDLE_SHARE = timedelta(seconds=10), 0.01
+"""A list that is not requested any more is updated after IDLE_PAUSE, and for IDLE_SHARE of the time at most. Its rows
+hold the readings and outlooks of which they were made. Without this, a page that was opened once would keep a second
+generation of both in memory.
+"""
 MANY = 500
 """The number of changed rows above which, if they are also most of the list, all followers get the whole list. It is
 serialized and compressed once, in place of one answer for each follower.
@@ -81,6 +88,8 @@ class IncrementalList(Generic[Key]):
         self._start, self._turn, self._forgotten = secrets.token_hex(4), 0, 0
         self._seen = -1
         self._before: FleetSnapshot | None = None
+        self._idle_from = application.clock.now()
+        self._idle_pause = IDLE_PAUSE
         self._answers: dict[Hashable, CachedContent] = {}
         self._many: set[int] = set()
         """The turns since which most rows changed."""
@@ -132,13 +141,19 @@ class IncrementalList(Generic[Key]):
     def _prepare(self, number: int) -> None:
         with self._lock:
             given = [name for name, answer in self._answers.items() if answer.given]
-            if given:
+            if given or self._is_overdue():
                 self._renew(number, given)
+
+    def _is_overdue(self) -> bool:
+        """Return whether the list was requested once, and its last update is over for longer than the pause."""
+        now = self._application.clock.now()
+        return self._before is not None and not is_within_last(self._idle_from, now, self._idle_pause)
 
     def _renew(self, number: int, given: Sequence[Hashable] = ()) -> None:
         """Bring the list up to change `number`. given: names of the answers that will be requested again."""
         if self._seen >= number:
             return
+        began = self._application.clock.now()
         sight, turn, rows = self._application.get_snapshot(number), self._turn + 1, self._rows
         news = moved = False
         for key, made_of in self._touched(sight, self._before).items():
@@ -166,6 +181,8 @@ class IncrementalList(Generic[Key]):
                 self._answers = fresh
         # This comes last: from now on answers are read without the lock.
         self._before, self._seen = sight, number
+        self._idle_from = self._application.clock.now()
+        self._idle_pause = max(IDLE_PAUSE, (self._idle_from - began) / IDLE_SHARE)
 
     def _again(self, given: Sequence[Hashable]) -> dict[Hashable, CachedContent]:
         pages = [name for name in given if isinstance(name, _Page)]

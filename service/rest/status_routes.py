@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated
+from weakref import ReferenceType
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import Field
@@ -99,21 +100,21 @@ class CachedFleetCounts:
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        self._counted: tuple[FleetSnapshot, datetime, FleetTally] | None = None
+        self._counted: tuple[ReferenceType[FleetSnapshot], datetime, FleetTally] | None = None
 
     def find_ready_counts(self, sight: FleetSnapshot, asked: datetime) -> FleetTally | None:
         """Return the sums of this snapshot in the second of the request, or sums that were begun later, or None."""
         if self._counted is None:
             return None
         of, begun, counted = self._counted
-        same = of is sight and int(begun.timestamp()) == int(asked.timestamp())
+        same = of() is sight and int(begun.timestamp()) == int(asked.timestamp())
         return counted if same or begun > asked else None
 
     def count(self) -> FleetTally:
         """Compute the sums as of now and cache them."""
         begun, sight = self._application.clock.now(), self._application.get_snapshot()
         counted = count_fleet_disks(sight, begun, self._application.stale_after)
-        self._counted = sight, begun, counted
+        self._counted = ReferenceType(sight), begun, counted
         return counted
 
 

@@ -144,6 +144,14 @@ def _sent(value: Any, **changed: Any) -> bytes:
     return json.dumps({**document, **changed}).encode()
 
 
+def _parse_document(raw: bytes) -> dict[str, Any]:
+    """Parse an envelope, with a survival curve at the precision of curves."""
+    document: dict[str, Any] = json.loads(raw)
+    if isinstance(document["body"].get("survival"), list):
+        document["body"]["survival"] = SurvivalCurve(document["body"]["survival"])
+    return document
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_a_golden_envelope_is_read_as_what_it_was(name: str) -> None:
     value = VALUES[name]
@@ -160,7 +168,7 @@ def test_a_golden_envelope_is_read_as_what_it_was(name: str) -> None:
 @pytest.mark.parametrize("name", NEWEST)
 def test_what_is_written_today_is_the_newest_golden_file(name: str) -> None:
     written = encode_envelope(VALUES[name], producer="ceph-17", sequence=7, sent_at=NOON)
-    assert json.loads(written) == json.loads((GOLDEN / f"{name}.json").read_bytes())
+    assert _parse_document(written) == _parse_document((GOLDEN / f"{name}.json").read_bytes())
 
 
 def test_every_golden_file_is_read_by_a_test() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.drain_policy import Policy
 from predrain.data.drain import JournalEntry
 from predrain.data.ids import OsdId
@@ -25,6 +27,7 @@ from predrain.service.config.settings import ServiceTable, Settings
 from predrain.service.rest import list_answers
 from predrain.service.rest.list_answers import IncrementalList
 from predrain.service.rest.osd_routes import OsdPage, _create_osd_list
+from predrain.service.rest.status_routes import CachedFleetCounts
 from tests.service.conftest import NOON, SetClock, Site, smart_reading
 from tests.service.test_drains import World, proposed, seated, site, world  # noqa: F401  (fixtures of a house over a cluster)
 from tests.service.test_worker import work
@@ -263,6 +266,38 @@ def test_what_stood_before_is_not_given_again_where_a_row_could_not_be_written_i
     assert watched.list.find_ready_page(12, None) is None
     assert b'"up":false' in watched.list.build_page(12, None).content
     watched.application.store.close()
+
+
+def test_a_list_that_nobody_requests_any_more_holds_no_old_view(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    clock = watched.application.clock
+    watched.become(dict.fromkeys(range(8), True))
+    watched.page(8, None)
+    watched.become(dict.fromkeys(range(7), True))
+    watched.become(dict.fromkeys(range(6), True))
+    assert [count_views(osds) for osds in (8, 7, 6)] == [0, 1, 1]
+    clock.sleep(list_answers.IDLE_PAUSE.total_seconds())
+    watched.become(dict.fromkeys(range(5), True))
+    assert [count_views(osds) for osds in (8, 7, 6, 5)] == [0, 0, 0, 1]
+    watched.application.store.close()
+
+
+def test_sums_of_a_snapshot_hold_no_old_view(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    counts = CachedFleetCounts(watched.application)
+    watched.become(dict.fromkeys(range(8), True))
+    counts.count()
+    assert counts.find_ready_counts(watched.application.get_snapshot(), NOON) is not None
+    watched.become(dict.fromkeys(range(7), True))
+    assert counts.find_ready_counts(watched.application.get_snapshot(), NOON) is None
+    assert [count_views(osds) for osds in (8, 7)] == [0, 1]
+    watched.application.store.close()
+
+
+def count_views(osds: int) -> int:
+    """Return the number of cluster views in memory that have this number of OSDs."""
+    gc.collect()
+    return sum(type(one) is ClusterView and len(one.osds) == osds for one in gc.get_objects())
 
 
 def test_drains_come_newest_first_and_page_by_page_while_another_is_asked_for(
