@@ -63,6 +63,8 @@ each of which a monitor commits.
 """
 HOUR_SECONDS = 3_600.0
 DAY_SECONDS = 86_400.0
+RETAIN_FIRST_SECONDS = 60.0
+"""Seconds from the start to the first retention, whose work would delay the first scores and the first page."""
 RETAIN_AGAIN_SECONDS = 60.0
 """Seconds until the next attempt after a failed retention, which may have started a process for the archive."""
 
@@ -90,7 +92,7 @@ class Scheduler:
             begin("latency", self._listen)
             begin("marks", self._mark)
         if scoring:
-            begin("retention", self._retain, RETAIN_AGAIN_SECONDS)
+            begin("retention", self._retain, RETAIN_AGAIN_SECONDS, RETAIN_FIRST_SECONDS)
             begin("store", self._check_pages)
             begin("lives", self._live)
             begin("failures", self._note_failures)

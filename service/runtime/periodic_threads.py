@@ -22,10 +22,16 @@ class PeriodicThreads:
         self._changed, self._stopping = changed, threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def start_loop(self, name: str, step: Callable[[], None], again_seconds: float = FAULT_SECONDS) -> None:
-        """Repeat `step` in a thread of its own, and `again_seconds` after it failed."""
+    def start_loop(
+        self,
+        name: str,
+        step: Callable[[], None],
+        again_seconds: float = FAULT_SECONDS,
+        first_seconds: float = 0.0,
+    ) -> None:
+        """Repeat `step` in a thread of its own: first after `first_seconds`, and `again_seconds` after it failed."""
         thread = threading.Thread(
-            target=self._repeat, args=(name, step, again_seconds), name=name, daemon=True
+            target=self._repeat, args=(name, step, again_seconds, first_seconds), name=name, daemon=True
         )
         thread.start()
         self._threads.append(thread)
@@ -46,7 +52,10 @@ class PeriodicThreads:
         for thread in self._threads:
             thread.join(max(0.0, deadline - monotonic()))
 
-    def _repeat(self, name: str, step: Callable[[], None], again_seconds: float) -> None:
+    def _repeat(
+        self, name: str, step: Callable[[], None], again_seconds: float, first_seconds: float
+    ) -> None:
+        self.wait(first_seconds)
         while not self._stopping.is_set():
             try:
                 step()

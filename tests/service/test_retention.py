@@ -15,7 +15,7 @@ from predrain.data.log.log_port import Record, Topic
 from predrain.data.log.sqlite_log import SqliteLog
 from predrain.data.outlook import Status
 from predrain.service.access.audit import AUDIT
-from predrain.service.app import retention
+from predrain.service.app import retention, scheduler
 from predrain.service.app.application import Application
 from predrain.service.app.retention import DroppedCounts
 from predrain.service.config.settings import RetentionTable
@@ -243,9 +243,12 @@ class Named:
         return getattr(self.real, name)
 
 
-def test_a_running_application_drops_what_is_old_by_itself(place: Place) -> None:
+def test_a_running_application_drops_what_is_old_by_itself(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import time
 
+    monkeypatch.setattr(scheduler, "RETAIN_FIRST_SECONDS", 0.1)
     forecast = replace(
         place, settings=place.settings.model_copy(update={"retention": RetentionTable(log_days=0)})
     )
