@@ -22,9 +22,10 @@ GRID_DAYS: tuple[int, ...] = (
 class SurvivalCurve(Sequence[float]):
     """The points of a survival curve along GRID_DAYS: an immutable sequence of floats.
 
-    The complement of each point, the chance to have failed by that day, is kept as a float of 4 bytes: seven digits of
-    the smallest chance, too. As objects in a tuple the points take 7 kB, and as floats of 8 bytes they were a tenth of
-    the memory that a service needs for a disk. A curve made of the points of another curve is equal to that one.
+    The complement of each point, the chance to have failed by that day, is kept as a float of 4 bytes. This keeps seven
+    digits of a small chance as of a large one. As objects in a tuple the points take 7 kB, and as floats of 8 bytes
+    they took a tenth of the memory that a service needs for a disk. A curve made of the points of another curve is
+    equal to that one.
     """
 
     __slots__ = ("_failed",)
@@ -33,10 +34,10 @@ class SurvivalCurve(Sequence[float]):
         self._failed = array("f", map((1.0).__sub__, points)).tobytes()
 
     @classmethod
-    def from_failed(cls, failed: bytes) -> SurvivalCurve:
+    def from_failure_chances(cls, packed: bytes) -> SurvivalCurve:
         """Make a curve of the chances to have failed, packed as C floats."""
         made = cls.__new__(cls)
-        made._failed = failed
+        made._failed = packed
         return made
 
     def __len__(self) -> int:

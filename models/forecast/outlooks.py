@@ -162,7 +162,7 @@ def _forecast_states(bundle: Bundle, states: Sequence[DriveState], now: datetime
     sas = np.array([state.face is not None and state.face.protocol is Protocol.SCSI for state in states])
     why = explain_forecasts(bundle, forecast, x, model, np.full(len(states), day), watched, sas)
     failed = (1.0 - forecast.survival).astype(np.float32)
-    curves = [SurvivalCurve.from_failed(row.tobytes()) for row in failed]
+    curves = [SurvivalCurve.from_failure_chances(row.tobytes()) for row in failed]
     return zip(why, forecast.p_fail.tolist(), curves, _build_lives(forecast.life), strict=True)
 
 

@@ -31,10 +31,10 @@ changed, at least, and None for a removed row. The content is immutable.
 """
 KEPT = 64
 """The most answers in the cache between two changes."""
-IDLE_PAUSE, IDLE_SHARE = timedelta(seconds=10), 0.01
-"""A list that is not requested any more is updated after IDLE_PAUSE, and for IDLE_SHARE of the time at most. Its rows
-hold the readings and outlooks of which they were made. Without this, a page that was opened once would keep a second
-generation of both in memory.
+IDLE_PAUSE, LONGEST_IDLE_PAUSE, IDLE_SHARE = timedelta(seconds=10), timedelta(hours=1), 0.01
+"""A list that is not requested any more is updated after a pause between the two, chosen so that the updates take
+IDLE_SHARE of the time. Its rows hold the readings and outlooks of which they were made. Without this, a page that was
+opened once would keep a second generation of both in memory.
 """
 MANY = 500
 """The number of changed rows above which, if they are also most of the list, all followers get the whole list. It is
@@ -182,7 +182,8 @@ class IncrementalList(Generic[Key]):
         # This comes last: from now on answers are read without the lock.
         self._before, self._seen = sight, number
         self._idle_from = self._application.clock.now()
-        self._idle_pause = max(IDLE_PAUSE, (self._idle_from - began) / IDLE_SHARE)
+        took = self._idle_from - began  # of a clock that can be set meanwhile
+        self._idle_pause = min(max(IDLE_PAUSE, took / IDLE_SHARE), LONGEST_IDLE_PAUSE)
 
     def _again(self, given: Sequence[Hashable]) -> dict[Hashable, CachedContent]:
         pages = [name for name in given if isinstance(name, _Page)]

@@ -45,7 +45,7 @@ def test_a_point_and_a_slice_of_a_curve_are_those_of_its_list() -> None:
 
 def test_a_curve_of_packed_chances_is_the_curve_of_its_points() -> None:
     failed = np.asarray([1 - point for point in POINTS], dtype=np.float32)
-    assert SurvivalCurve.from_failed(failed.tobytes()) == CURVE
+    assert SurvivalCurve.from_failure_chances(failed.tobytes()) == CURVE
 
 
 def test_curves_of_the_same_floats_are_equal() -> None:
