@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -243,25 +244,33 @@ class Named:
         return getattr(self.real, name)
 
 
-def test_a_running_application_drops_what_is_old_by_itself(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import time
-
-    monkeypatch.setattr(scheduler, "RETAIN_FIRST_SECONDS", 0.1)
-    forecast = replace(
-        place, settings=place.settings.model_copy(update={"retention": RetentionTable(log_days=0)})
-    )
-    application = forecast.application()
+def run_with_expired_readings(place: Place) -> Application:
+    settings = place.settings.model_copy(update={"retention": RetentionTable(log_days=0)})
+    application = replace(place, settings=settings).application()
     application.start()
     application.ingest(week_of("A"))
     work(application)
     later(application, 0.1)
     application.run()
+    return application
+
+
+def test_a_running_application_drops_what_is_old_by_itself(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "RETAIN_FIRST_SECONDS", 0.1)
+    application = run_with_expired_readings(place)
     end = idle_seconds() + 10
     while held(place, Topic.READINGS) and idle_seconds() < end:
         time.sleep(0.02)
     assert held(place, Topic.READINGS) == 0
+    shut(application)
+
+
+def test_the_first_retention_leaves_the_first_minute_to_scores_and_the_page(place: Place) -> None:
+    application = run_with_expired_readings(place)
+    time.sleep(0.3)
+    assert held(place, Topic.READINGS) > 0
     shut(application)
 
 
