@@ -8,7 +8,7 @@ settled map no longer shows it. If it is set after that, an operator set it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 
 from predrain.actions.cluster.cluster_port import Command, SetFlag
 from predrain.actions.cluster.cluster_view import ClusterView
@@ -71,14 +71,10 @@ def build_cleanup_commands(
         if halted or drain.state not in ENDED:
             continue
         for key, value in drain.ours.items():
+            if isinstance(key, ValueBefore) or not is_cluster_setting(key):
+                continue  # first of all: a drain has a claim to each of its PGs
             was = drain.saved.get(key)
-            if (
-                was is None
-                or isinstance(key, ValueBefore)
-                or not is_cluster_setting(key)
-                or key in held
-                or key in back
-            ):
+            if was is None or key in held or key in back:
                 continue
             now = read_setting_value(view, key)
             if is_same_setting_value(key, now, value) and not is_same_setting_value(key, now, was):
@@ -87,7 +83,7 @@ def build_cleanup_commands(
 
 
 def find_resolved_attempts(
-    drains: Iterable[Drain], view: ClusterView, attempts: Container[Setting]
+    drains: Collection[Drain], view: ClusterView, attempts: Iterable[Setting]
 ) -> frozenset[Setting]:
     """Return the keys of `attempts` whose count starts again: the map shows the value that a drain set, or a person
     has paused the drain, or must help it.
@@ -96,10 +92,12 @@ def find_resolved_attempts(
     """
     return frozenset(
         key
+        for key in attempts
         for drain in drains
-        for key, value in drain.ours.items()
-        if key in attempts
-        and (_begins_anew(drain) or is_same_setting_value(key, read_setting_value(view, key), value))
+        if key in drain.ours
+        and (
+            _begins_anew(drain) or is_same_setting_value(key, read_setting_value(view, key), drain.ours[key])
+        )
     )
 
 

@@ -80,9 +80,10 @@ def forget_merged_pgs(drain: Drain, view: ClusterView) -> Drain:
     PG and has no upmap items.
     """
     gone = {
-        pg
-        for pg in {*collect_upmap_items(drain.saved), *collect_upmap_items(drain.ours)}
-        if not _is_in_a_pool(view, pg)
+        key.pg
+        for book in (drain.saved, drain.ours)
+        for key in _list_upmap_keys(book)
+        if not _is_in_a_pool(view, key.pg)
     }
     if not gone:
         return drain
@@ -91,6 +92,10 @@ def forget_merged_pgs(drain: Drain, view: ClusterView) -> Drain:
         for values in (drain.saved, drain.ours)
     )
     return replace(drain, saved=saved, ours=ours)
+
+
+def _list_upmap_keys(book: Mapping[Setting, str]) -> list[UpmapItem]:
+    return [key for key in book if isinstance(key, UpmapItem)]
 
 
 def _is_in_a_pool(view: ClusterView, pg: PgId) -> bool:
@@ -132,11 +137,14 @@ def fold_base_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple[Drain
 
     A list that no drain explains is another party's as a whole. It takes the place of what the drains found.
     """
-    writers: dict[PgId, list[Drain]] = {}
-    for drain in drains:
-        for pg in collect_upmap_items(drain.ours):
-            writers.setdefault(pg, []).append(drain)
     living = [drain for drain in drains if _follows_upmaps(drain, view)]
+    writers: dict[PgId, list[Drain]] = {
+        key.pg: [] for drain in living for key in _list_upmap_keys(drain.ours)
+    }
+    for drain in drains:
+        for key in _list_upmap_keys(drain.ours):
+            if (claiming := writers.get(key.pg)) is not None:  # drains that ended keep their claims for years
+                claiming.append(drain)
     replaced = {pg for pg, claiming in writers.items() if pg in view.pgs and _is_replaced(pg, view, claiming)}
     gone = {drain.id: _find_gone_pairs(drain, view, writers) for drain in living}
     taken: dict[PgId, set[Pair]] = {}
