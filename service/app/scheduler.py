@@ -65,6 +65,8 @@ HOUR_SECONDS = 3_600.0
 DAY_SECONDS = 86_400.0
 RETAIN_FIRST_SECONDS = 60.0
 """Seconds from the start to the first retention, whose work would delay the first scores and the first page."""
+WATCH_FIRST_SECONDS = 30.0
+"""Seconds from the start to the first judgement of the forecast, for the same reason."""
 RETAIN_AGAIN_SECONDS = 60.0
 """Seconds until the next attempt after a failed retention, which may have started a process for the archive."""
 
@@ -97,7 +99,7 @@ class Scheduler:
             begin("lives", self._live)
             begin("failures", self._note_failures)
         if scoring and parts.judges:
-            begin("watch", self._watch)
+            begin("watch", self._watch, first_seconds=WATCH_FIRST_SECONDS)
             begin("disk requests", self._serve_disk_requests)
         if scoring and self._application.has_channels:
             begin("telling", self._tell)

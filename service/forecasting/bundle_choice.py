@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
+from itertools import compress, islice
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,15 @@ from predrain.models.forecast.rules import judge_by_rules
 
 HEARD = 7
 """Days since its last reading after which a drive says nothing about its family today."""
+_DRIVES_AT_ONCE = 2_000
+"""Drives whose features are computed together, which takes 5 kB for each of them for a moment."""
+
+
+def _span_of_read_days(state: DriveState) -> tuple[int, int]:
+    """Return the first and the last day on which the drive was read; (0, 0) if no drift is measured of the drive."""
+    if state.face is None or not len(state.latest) or judge_by_rules(state) is not None:
+        return 0, 0
+    return state.first_day, state.day
 
 
 class BundledForecaster:
@@ -125,25 +135,29 @@ class BundledForecaster:
         ).survival[0]
         return tuple(float(p) for p in curve)
 
-    def measure_family_drift(self, states: Iterable[DriveState]) -> tuple[FamilyDrift, ...]:
+    def measure_family_drift(self, states: Collection[DriveState]) -> tuple[FamilyDrift, ...]:
         """Return how drives in service differ from those of the training, by family; drives judged by rules are
         left out.
         """
-        read = [
-            state
-            for state in states
-            if state.face is not None and len(state.latest) and judge_by_rules(state) is None
-        ]
-        day = max((state.day for state in read), default=0)
-        heard = [state for state in read if state.day > day - HEARD]
-        long = is_watched_long_enough([state.first_day for state in heard], day)
-        mine = [state for state, enough in zip(heard, long, strict=True) if enough]
-        if not mine:
+        spans = np.array([_span_of_read_days(state) for state in states], dtype=np.int64).reshape(-1, 2)
+        day = int(spans[:, 1].max(initial=0))
+        wanted = spans[:, 1] > max(0, day - HEARD)
+        wanted[wanted] = is_watched_long_enough(spans[wanted, 0].tolist(), day)
+        if not wanted.any():
             return ()
-        x = compute_state_matrix(mine, day)
-        model = np.array([state.face.model if state.face else "" for state in mine], dtype=object)
-        forecast = self._bundle.forecast(x, model, np.ones(len(mine), dtype=bool))
-        return measure_drift(self._bundle.reference, x, model, forecast.p_fail[:, 2])
+        x, models, chances = [], list[str](), []
+        mine = compress(states, wanted.tolist())
+        while some := list(islice(mine, _DRIVES_AT_ONCE)):
+            models += [state.face.model if state.face else "" for state in some]
+            x.append(compute_state_matrix(some, day))
+            model = np.array(models[-len(some) :], dtype=object)
+            chances.append(self._bundle.forecast(x[-1], model, np.ones(len(some), dtype=bool)).p_fail[:, 2])
+        return measure_drift(
+            self._bundle.reference,
+            np.concatenate(x),
+            np.array(models, dtype=object),
+            np.concatenate(chances),
+        )
 
     def find_family(self, model: str) -> str:
         """Return the model or maker in the bundle's reference; without a reference the maker."""

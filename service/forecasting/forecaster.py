@@ -4,7 +4,7 @@ states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -93,7 +93,7 @@ class Forecaster(Protocol[State]):
         """Apply this fleet's base rates and thresholds to the bundle, in place of any earlier experience."""
         ...
 
-    def measure_family_drift(self, states: Iterable[State]) -> tuple[FamilyDrift, ...]:
+    def measure_family_drift(self, states: Collection[State]) -> tuple[FamilyDrift, ...]:
         """Return how drives in service differ from those of the training, by family."""
         ...
 

@@ -41,6 +41,7 @@ from predrain.service.forecasting.challenger_trial import Scene, ShadowForecasts
 from predrain.service.forecasting.forecaster import FallbackForecaster, Forecaster, Seen, State
 from predrain.service.forecasting.host_errors import HostErrors
 from predrain.service.forecasting.newest_outlooks import NewestOutlooks
+from predrain.service.forecasting.remembered_states import RememberedStates
 from predrain.service.forecasting.worker_step_result import WorkerStepResult, sum_worked
 from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.dead_letters import decode_log_record
@@ -87,7 +88,7 @@ class ScoringWorker(Generic[State]):
         self._forecaster, self._fleet, self._announcements = forecaster, fleet, announcements
         self._patient, self._sender, self._shadow = FallbackForecaster(forecaster), sender, shadow
         self._residents, self._hosts = ResidentDrives(store, limits), HostErrors()
-        self._states: dict[DeviceId, State] = {}
+        self._states = RememberedStates(forecaster)
         self._newest: dict[DeviceId, datetime] = {}
         self._unsaved: dict[DeviceId, int] = {}
         """Devices whose checkpoint is behind, with the number of readings; `_behind` is the sum over all devices."""
@@ -105,6 +106,9 @@ class ScoringWorker(Generic[State]):
         """Score with another bundle from the next step on; the states of the devices stay."""
         anew = forecaster.layout != self._forecaster.layout
         self._forecaster, self._patient = forecaster, FallbackForecaster(forecaster)
+        if anew:
+            self._states.clear()
+        self._states.use_forecaster(forecaster)
         if anew and self._whole:
             self.rebuild()
         elif anew:
@@ -112,7 +116,7 @@ class ScoringWorker(Generic[State]):
 
     def states(self) -> Mapping[DeviceId, State]:
         """Return the present state of every device."""
-        return dict(self._states)
+        return self._states.copy()
 
     def rebuild(self, latest: Mapping[DeviceId, Reading] | None = None) -> int:
         """Read the state of every device from the store; return the number of devices.
@@ -125,16 +129,18 @@ class ScoringWorker(Generic[State]):
             del known[left]
         names = iter(known)
         while some := list(islice(names, REBUILT)):
-            restored = self._restore_states(some)
+            checkpoints = self._store.checkpoints(some)
+            restored = {device: self._restored(checkpoints.get(device)) for device in some}
             since = {device: _find_next_time(through) for device, (_, through) in restored.items()}
             for device, later in self._store.iterate_readings(since):
                 state, through = restored[device]
                 # if retention dropped all of a history, its newest reading is left
                 new = later or (() if state is not None else (known[device],))
                 if new:
-                    state, through = self._forecaster.fold(state, new), new[-1].taken_at
-                assert state is not None
-                self._states[device], self._newest[device] = state, through
+                    self._states[device], through = self._forecaster.fold(state, new), new[-1].taken_at
+                elif state is not None:
+                    self._states.keep_restored(device, state, checkpoints[device].state)
+                self._newest[device] = through
                 self._count({device: len(new)})
                 self._save_checkpoints()
         self._whole = True
@@ -386,9 +392,9 @@ class ScoringWorker(Generic[State]):
         if self._behind < CHECKPOINT_READINGS:
             return
         self._store.save_checkpoints(
-            Checkpoint(device, self._forecaster.layout, self._newest[device], self._forecaster.pack(state))
+            Checkpoint(device, self._forecaster.layout, self._newest[device], self._states.pack_state(device))
             for device in self._unsaved
-            if (state := self._states.get(device)) is not None
+            if device in self._states
         )
         self._unsaved, self._behind = {}, 0
 
