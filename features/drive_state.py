@@ -270,8 +270,7 @@ def values_of(smart: Smart) -> dict[int, float]:
     Some SATA drives report a count only in their device statistics or their list of pending defects. Such counts,
     and the equivalent counts of SAS drives (SAS_COUNTERS), get the same ids.
     """
-    attributes = smart.attributes
-    found = {n: float(attributes[n].raw) for n in LIMITS if n in attributes}
+    found = {n: float(row.raw) for n, row in smart.attributes.items() if n in LIMITS}
     for n, name in _COUNTERS.get(smart.protocol, _NO_COUNTERS).items():
         if n not in found and (count := getattr(smart.counters, name)) is not None:
             found[n] = float(count)

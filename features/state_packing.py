@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from sys import intern
 from typing import Final
 
 import msgspec
@@ -69,7 +70,7 @@ def unpack_drive_state(packed: bytes) -> DriveState | None:
     if raw.columns not in (len(COLUMNS), _OF_RUNS + len(COLUMNS)):
         return None
     return DriveState(
-        DeviceId(raw.device),
+        DeviceId(intern(raw.device)),
         raw.first_day,
         raw.taken_at,
         raw.readings,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from sys import intern
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from predrain.data.attribute_table import SharedAttributes
 from predrain.data.cluster_event import ClusterEvent
 from predrain.data.drain import Drain, JournalEntry
 from predrain.data.ids import DeviceId, HostName
@@ -18,7 +20,7 @@ from predrain.data.older_documents import add_event_to_older_line, type_older_pl
 from predrain.data.outcome import Outcome
 from predrain.data.outlook import Outlook
 from predrain.data.outside_text import DEAD_LETTER_TEXT, clean_identifier, clean_text
-from predrain.data.reading import Attribute, OsdDevice, Reading, Smart, Unreadable
+from predrain.data.reading import OsdDevice, Reading, Smart, Unreadable
 from predrain.data.unreadable import UnreadableCause, cause_of_older_sentence
 from predrain.data.wire.strict_json import InvalidValue, JsonShape
 
@@ -26,6 +28,8 @@ T = TypeVar("T")
 
 LONGEST_DEAD = 1 << 20
 """Most bytes of a record that its dead letter keeps."""
+_TEXTS_OF_MODEL = ("vendor", "model", "family", "firmware")
+"""The fields of an identity in which drives of one model are equal."""
 
 
 class BodyCodec(Protocol[T]):
@@ -125,35 +129,17 @@ class _ReadingForm:
     kernel_errors: int | None = None
 
 
-class SharedAttributes:
-    """Gives equal attributes of all drives as one object: most of a fleet's attributes are the same.
-
-    Attributes are never changed, so that nobody sees whether they are shared. At most `most` of them are
-    remembered: when more differ, which the counters of busy drives do, all are forgotten, and sharing begins again.
-    """
-
-    def __init__(self, most: int = 10_000) -> None:
-        self._most = most
-        self._known: dict[Attribute, Attribute] = {}
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def share(self, attributes: dict[int, Attribute]) -> None:
-        """Replace each attribute by the equal one that was seen first."""
-        if len(self._known) + len(attributes) > self._most:
-            self._known.clear()
-        for number, one in attributes.items():
-            attributes[number] = self._known.setdefault(one, one)
-
-
 _ATTRIBUTES = SharedAttributes()
 
 
-def _share_attributes(seen: Smart) -> None:
-    """Share the attributes of a report that was just decoded, so that nobody else has it yet."""
+def _share_values(seen: Smart) -> None:
+    """Share what a report has in common with others. It was just decoded, so that nobody else has it yet."""
     if isinstance(seen.attributes, dict):
-        _ATTRIBUTES.share(seen.attributes)
+        object.__setattr__(seen, "attributes", _ATTRIBUTES.share(seen.attributes))
+    for name in _TEXTS_OF_MODEL:
+        text = getattr(seen.identity, name)
+        if text is not None:
+            object.__setattr__(seen.identity, name, intern(text))
 
 
 class _ReadingBody:
@@ -191,10 +177,10 @@ class _ReadingBody:
             return self._reading(self._form.build_value(form))
         # The usual case in one conversion: only the report differs from its form.
         seen = msgspec.convert(form.smart, Smart, from_attributes=True)
-        _share_attributes(seen)
+        _share_values(seen)
         return Reading(
-            form.device,
-            form.host,
+            DeviceId(intern(form.device)),
+            HostName(intern(form.host)),
             form.taken_at.astimezone(UTC),
             form.received_at.astimezone(UTC),
             seen,
@@ -206,7 +192,7 @@ class _ReadingBody:
         seen: Smart | Unreadable
         if form.smart is not None and form.unreadable is None:
             seen = form.smart
-            _share_attributes(seen)
+            _share_values(seen)
         elif form.unreadable is not None and form.smart is None:
             told = form.unreadable
             cause = cause_of_older_sentence(told.why) if told.cause is None else told.cause
@@ -215,9 +201,8 @@ class _ReadingBody:
             raise InvalidValue(
                 "these bytes are no Reading: exactly one of `smart` and `unreadable` must be there"
             )
-        return Reading(
-            form.device, form.host, form.taken_at, form.received_at, seen, form.seats, form.kernel_errors
-        )
+        device, host = DeviceId(intern(form.device)), HostName(intern(form.host))
+        return Reading(device, host, form.taken_at, form.received_at, seen, form.seats, form.kernel_errors)
 
 
 class _DrainBody:

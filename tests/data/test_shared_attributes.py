@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from predrain.data.attribute_table import SharedAttributes
 from predrain.data.ids import DeviceId
 from predrain.data.reading import Attribute, Reading, Smart
 from predrain.data.wire import wire_bodies
 from predrain.data.wire.envelope import decode_envelope, encode_envelope
-from predrain.data.wire.wire_bodies import SharedAttributes
 from tests.data.store.written import READINGS
 
 
@@ -50,6 +51,23 @@ def test_attributes_that_differ_without_end_are_forgotten() -> None:
     shared = SharedAttributes(most=5)
     for raw in range(20):
         attributes = {9: Attribute("Power_On_Hours", raw), 5: Attribute("Reallocated_Sector_Ct", 0)}
-        shared.share(attributes)
-        assert [one.raw for one in attributes.values()] == [raw, 0]
+        assert shared.share(attributes) == attributes
         assert len(shared) <= 5
+
+
+def test_a_table_of_attributes_answers_as_the_dict_does() -> None:
+    attributes = {number: Attribute(f"smart_{number}", number) for number in (197, 5, 9)}
+    table, other = (SharedAttributes().share(attributes) for _ in range(2))
+    assert table == other == attributes
+    assert attributes == table
+    assert table != {**attributes, 5: Attribute("smart_5", 6)}
+    assert [*table] == [*table.keys()] == [*attributes]
+    assert [*table.items()] == [*attributes.items()]
+    assert [*table.values()] == [*attributes.values()]
+    assert (table[9], table.get(10), len(table)) == (attributes[9], None, 3)
+    assert 9 in table
+    assert 10 not in table
+    assert repr(table) == repr(attributes)
+    with pytest.raises(KeyError):
+        table[10]
+    assert pickle.loads(pickle.dumps(table)) == attributes
