@@ -98,6 +98,8 @@ class DemoFleet:
             )
         order = [living[i] for i in rng.permutation(len(living))]
         order += [_clone_drive(drive, turn) for turn in range(1, self.shown_most) for drive in order]
+        if self.shown_most > 1:  # a fleet that is larger than the histories needs more spares, too
+            order += [_clone_drive(drive, self.shown_most) for drive in order[: len(living)]]
         seated = [*doomed, *order[:first_living]]
         slots = [osds[i] for i in rng.permutation(len(osds))]
         self.spares = deque(order[first_living:])

@@ -36,13 +36,13 @@ HEALING_STEP = timedelta(minutes=20)
 ENDED_WELL = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER})
 MOVING = frozenset(
     {
-        DrainState.APPROVED,
         DrainState.PREPARING,
         DrainState.DRAINING,
         DrainState.DRAINED,
         DrainState.CANCELLING,
     }
 )
+"""States in which the controller polls every `TICK`. An approved drain that waits for its turn moves nothing."""
 
 
 @dataclass(frozen=True, slots=True)

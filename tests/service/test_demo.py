@@ -111,6 +111,15 @@ def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_th
     assert all(sum(one.index == drive.index for one in seated) == 1 for drive in seated if drive.death)
 
 
+def test_a_larger_cluster_has_spares_of_their_own_serials_for_as_many_disks_as_the_histories_have() -> None:
+    fleet = DemoFleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+    seated = {drive.device for drive in fleet.drives.values() if drive is not None}
+    living = len({drive.index for drive in fleet.drives.values() if drive is not None and not drive.death})
+    spares = {drive.device for drive in fleet.spares}
+    assert len(spares) == len(fleet.spares) >= living
+    assert spares.isdisjoint(seated)
+
+
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:
     assert without_predrain(SMALL) == without_predrain(SMALL)
