@@ -63,7 +63,7 @@ class SharedAttributes:
     def __len__(self) -> int:
         return len(self._known)
 
-    def share(self, attributes: Mapping[int, Attribute]) -> AttributeTable:
+    def share_attributes(self, attributes: Mapping[int, Attribute]) -> AttributeTable:
         """Return the attributes, each replaced by the equal one that was seen first."""
         if len(self._known) + len(attributes) > self._most:
             self._known.clear()

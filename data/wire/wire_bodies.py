@@ -135,7 +135,7 @@ _ATTRIBUTES = SharedAttributes()
 def _share_values(seen: Smart) -> None:
     """Share what a report has in common with others. It was just decoded, so that nobody else has it yet."""
     if isinstance(seen.attributes, dict):
-        object.__setattr__(seen, "attributes", _ATTRIBUTES.share(seen.attributes))
+        object.__setattr__(seen, "attributes", _ATTRIBUTES.share_attributes(seen.attributes))
     for name in _TEXTS_OF_MODEL:
         text = getattr(seen.identity, name)
         if text is not None:

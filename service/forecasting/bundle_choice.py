@@ -145,17 +145,17 @@ class BundledForecaster:
         wanted[wanted] = is_watched_long_enough(spans[wanted, 0].tolist(), day)
         if not wanted.any():
             return ()
-        x, models, chances = [], list[str](), []
+        x, models, chances = [], [], []
         mine = compress(states, wanted.tolist())
         while some := list(islice(mine, _DRIVES_AT_ONCE)):
-            models += [state.face.model if state.face else "" for state in some]
             x.append(compute_state_matrix(some, day))
-            model = np.array(models[-len(some) :], dtype=object)
+            model = np.array([state.face.model if state.face else "" for state in some], dtype=object)
+            models.append(model)
             chances.append(self._bundle.forecast(x[-1], model, np.ones(len(some), dtype=bool)).p_fail[:, 2])
         return measure_drift(
             self._bundle.reference,
             np.concatenate(x),
-            np.array(models, dtype=object),
+            np.concatenate(models),
             np.concatenate(chances),
         )
 

@@ -32,7 +32,7 @@ class RememberedStates(MutableMapping[DeviceId, State]):
         """Pack and unpack with another forecaster of the same layout from now on."""
         self._forecaster = forecaster
 
-    def copy(self) -> RememberedStates[State]:
+    def copy_states(self) -> RememberedStates[State]:
         """Return a copy, which later changes do not reach. Another thread may change this instance meanwhile."""
         other = RememberedStates(self._forecaster)
         other._whole, other._packed = self._whole.copy(), self._packed.copy()

@@ -116,7 +116,7 @@ class ScoringWorker(Generic[State]):
 
     def states(self) -> Mapping[DeviceId, State]:
         """Return the present state of every device."""
-        return self._states.copy()
+        return self._states.copy_states()
 
     def rebuild(self, latest: Mapping[DeviceId, Reading] | None = None) -> int:
         """Read the state of every device from the store; return the number of devices.

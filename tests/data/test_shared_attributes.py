@@ -51,13 +51,13 @@ def test_attributes_that_differ_without_end_are_forgotten() -> None:
     shared = SharedAttributes(most=5)
     for raw in range(20):
         attributes = {9: Attribute("Power_On_Hours", raw), 5: Attribute("Reallocated_Sector_Ct", 0)}
-        assert shared.share(attributes) == attributes
+        assert shared.share_attributes(attributes) == attributes
         assert len(shared) <= 5
 
 
 def test_a_table_of_attributes_answers_as_the_dict_does() -> None:
     attributes = {number: Attribute(f"smart_{number}", number) for number in (197, 5, 9)}
-    table, other = (SharedAttributes().share(attributes) for _ in range(2))
+    table, other = (SharedAttributes().share_attributes(attributes) for _ in range(2))
     assert table == other == attributes
     assert attributes == table
     assert table != {**attributes, 5: Attribute("smart_5", 6)}

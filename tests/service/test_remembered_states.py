@@ -69,7 +69,7 @@ def test_each_state_comes_back_equal_whatever_its_form(
         assert states.pack_state(device) == wanted
 
 
-def test_a_removed_device_is_unknown_and_gives_its_place_to_the_next(
+def test_a_removed_device_is_unknown_until_it_is_set_again(
     forecaster: BundledForecaster, histories: dict[DeviceId, list[Reading]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold_whole(monkeypatch, 5)
@@ -82,6 +82,7 @@ def test_a_removed_device_is_unknown_and_gives_its_place_to_the_next(
         with pytest.raises(KeyError):
             states.pack_state(device)
         states[device] = state
+        assert states.pack_state(device) == forecaster.pack(forecaster.fold(None, histories[device]))
     states.clear()
     assert not states
 
@@ -91,7 +92,7 @@ def test_a_copy_does_not_change_with_the_original(
 ) -> None:
     hold_whole(monkeypatch, 5)
     states = remember(forecaster, histories)
-    copied, wanted = states.copy(), {device: states.pack_state(device) for device in histories}
+    copied, wanted = states.copy_states(), {device: states.pack_state(device) for device in histories}
     for device, readings in histories.items():
         states[device] = forecaster.fold(None, readings[:1])
     assert {device: copied.pack_state(device) for device in copied} == wanted
