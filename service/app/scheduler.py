@@ -17,7 +17,7 @@ from predrain.service.app.changes import ChangeKind
 from predrain.service.app.life_cycle_schedule import keep_lives, note_failures
 from predrain.service.config.state_directory import StateDir
 from predrain.service.runtime.lease_decision import RENEWAL_SECONDS
-from predrain.service.runtime.periodic_threads import PeriodicThreads
+from predrain.service.runtime.periodic_threads import FAULT_SECONDS, PeriodicThreads
 from predrain.service.storage.backends import place_of_store
 from predrain.service.storage.page_check import PageCheck
 from predrain.service.storage.store_identity import NOTING_SECONDS, StoreMarks
@@ -67,6 +67,10 @@ RETAIN_FIRST_SECONDS = 60.0
 """Seconds from the start to the first retention, whose work would delay the first scores and the first page."""
 WATCH_FIRST_SECONDS = 30.0
 """Seconds from the start to the first judgement of the forecast, for the same reason."""
+SCORING_FIRST_SECONDS = 30.0
+"""The longest wait of the page check and of the disk lives for the first scores. At 50,000 disks they cost 2 s of
+processor time.
+"""
 RETAIN_AGAIN_SECONDS = 60.0
 """Seconds until the next attempt after a failed retention, which may have started a process for the archive."""
 
@@ -79,6 +83,8 @@ class Scheduler:
         self._loops = PeriodicThreads(lambda: application.changes.notify_change(ChangeKind.STATUS))
         self.faults = self._loops.faults
         self._arrived, self._cadence = threading.Event(), LookCadence(application.policy)
+        self._scoring = threading.Event()
+        """Set after the worker's first step, and where this application does not score."""
         self._marks = StoreMarks(application.log, application.store, application.clock, "predrain")
         self._pages = PageCheck(
             place_of_store(application.settings, StateDir(application.settings.service.state))
@@ -87,6 +93,8 @@ class Scheduler:
     def run(self, *, scoring: bool) -> None:
         """Start the loops. Without `scoring` only the controller works."""
         parts, begin = self._application.parts, self._loops.start_loop
+        if not (scoring and parts.scores):
+            self._scoring.set()
         if self._application.lease is not None:
             begin("lease", self._lease, RENEWAL_SECONDS)
         if scoring and parts.scores:
@@ -95,8 +103,8 @@ class Scheduler:
             begin("marks", self._mark)
         if scoring:
             begin("retention", self._retain, RETAIN_AGAIN_SECONDS, RETAIN_FIRST_SECONDS)
-            begin("store", self._check_pages)
-            begin("lives", self._live)
+            begin("store", self._check_pages, FAULT_SECONDS, SCORING_FIRST_SECONDS, self._scoring)
+            begin("lives", self._live, FAULT_SECONDS, SCORING_FIRST_SECONDS, self._scoring)
             begin("failures", self._note_failures)
         if scoring and parts.judges:
             begin("watch", self._watch, first_seconds=WATCH_FIRST_SECONDS)
@@ -135,7 +143,9 @@ class Scheduler:
         self._arrived.clear()
         self._application.notice_halt()
         self._application.adopt_promoted_models()
-        if not self._application.step_worker().taken:
+        taken = self._application.step_worker().taken
+        self._scoring.set()
+        if not taken:
             self._arrived.wait(IDLE_SECONDS)
 
     def _listen(self) -> None:

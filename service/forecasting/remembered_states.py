@@ -6,7 +6,7 @@ tenth of what a reading costs, so that a worker with few devices packs none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, ValuesView
 
 from predrain.data.ids import DeviceId
 from predrain.service.forecasting.forecaster import Forecaster, State
@@ -15,11 +15,24 @@ WHOLE_STATES = 10_000
 """The number of devices whose states are held whole."""
 
 
+class _ReadableStates(ValuesView[State]):
+    """The states that can be unpacked."""
+
+    _mapping: RememberedStates[State]
+
+    def __iter__(self) -> Iterator[State]:
+        for device in self._mapping:
+            state = self._mapping.get(device)
+            if state is not None:
+                yield state
+
+
 class RememberedStates(MutableMapping[DeviceId, State]):
     """Device -> its state. The first `WHOLE_STATES` devices are held whole until they are removed.
 
     Devices are read in turn, so that holding those that were read last whole would pack and unpack every state once in
-    each turn.
+    each turn. Bytes from a store are unpacked at the first use: a start need not wait for 50,000 devices. A device
+    whose bytes turn out to be unreadable has no state: looking it up raises KeyError, and `values` leaves it out.
     """
 
     def __init__(self, forecaster: Forecaster[State]) -> None:
@@ -38,12 +51,16 @@ class RememberedStates(MutableMapping[DeviceId, State]):
         other._whole, other._packed = self._whole.copy(), self._packed.copy()
         return other
 
-    def keep_restored(self, device: DeviceId, state: State, packed: bytes) -> None:
-        """Remember a state that was just unpacked from `packed`."""
-        if self._has_room(device):
-            self._whole[device] = state
-        else:
-            self._packed[device] = packed
+    def holds_whole(self, device: DeviceId) -> bool:
+        """Return whether the state of a device is held whole, or would be. No device changes its form."""
+        if device in self._whole:
+            return True
+        return device not in self._packed and len(self._whole) < WHOLE_STATES
+
+    def keep_packed(self, device: DeviceId, packed: bytes) -> None:
+        """Remember a state by the bytes that the store has. The device must not be held whole."""
+        assert not self.holds_whole(device)
+        self._packed[device] = packed
 
     def pack_state(self, device: DeviceId) -> bytes:
         """Return the packed state of a device. Raises KeyError."""
@@ -55,11 +72,12 @@ class RememberedStates(MutableMapping[DeviceId, State]):
         if packed is None:
             return self._whole[device]
         state = self._forecaster.unpack(packed)
-        assert state is not None  # packed by a forecaster of the same layout
+        if state is None:
+            raise KeyError(device)
         return state
 
     def __setitem__(self, device: DeviceId, state: State) -> None:
-        if self._has_room(device):
+        if self.holds_whole(device):
             self._whole[device] = state
         else:
             self._packed[device] = self._forecaster.pack(state)
@@ -78,13 +96,11 @@ class RememberedStates(MutableMapping[DeviceId, State]):
     def __len__(self) -> int:
         return len(self._whole) + len(self._packed)
 
+    def values(self) -> ValuesView[State]:
+        """Return the states that can be unpacked. Its length counts all devices."""
+        return _ReadableStates(self)
+
     def clear(self) -> None:
         """Remove every state."""
         self._whole.clear()
         self._packed.clear()
-
-    def _has_room(self, device: DeviceId) -> bool:
-        """Return whether the device's state is held whole. A device never changes from one form to the other."""
-        if device in self._whole:
-            return True
-        return device not in self._packed and len(self._whole) < WHOLE_STATES

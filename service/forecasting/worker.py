@@ -14,7 +14,7 @@ past from the store at the device's next reading.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice, pairwise
@@ -129,22 +129,55 @@ class ScoringWorker(Generic[State]):
             del known[left]
         names = iter(known)
         while some := list(islice(names, REBUILT)):
-            checkpoints = self._store.checkpoints(some)
-            restored = {device: self._restored(checkpoints.get(device)) for device in some}
-            since = {device: _find_next_time(through) for device, (_, through) in restored.items()}
-            for device, later in self._store.iterate_readings(since):
-                state, through = restored[device]
-                # if retention dropped all of a history, its newest reading is left
-                new = later or (() if state is not None else (known[device],))
-                if new:
-                    self._states[device], through = self._forecaster.fold(state, new), new[-1].taken_at
-                elif state is not None:
-                    self._states.keep_restored(device, state, checkpoints[device].state)
-                self._newest[device] = through
-                self._count({device: len(new)})
-                self._save_checkpoints()
+            self._rebuild_devices(some, known)
         self._whole = True
         return len(self._states)
+
+    def _rebuild_devices(self, devices: Collection[DeviceId], known: Mapping[DeviceId, Reading]) -> None:
+        """Read the states of `devices` from their checkpoints and their later readings.
+
+        known: the newest reading of each.
+        """
+        throughs = self._keep_checkpoints(devices)
+        unreadable = dict[DeviceId, None]()
+        for device, later in self._store.iterate_readings(
+            {device: _find_next_time(throughs.get(device, EVER)) for device in devices}
+        ):
+            if device not in throughs:
+                self._fold_history(device, None, later or (known[device],))
+            elif not later:
+                self._newest[device] = throughs[device]
+            elif (state := self._states.get(device)) is not None:
+                self._fold_history(device, state, later)
+            else:
+                unreadable[device] = None
+        for device, history in self._store.iterate_readings(unreadable) if unreadable else ():
+            self._fold_history(device, None, history or (known[device],))
+
+    def _keep_checkpoints(self, devices: Collection[DeviceId]) -> dict[DeviceId, datetime]:
+        """Remember the states in the checkpoints of `devices`; return the time of the last reading in each."""
+        throughs: dict[DeviceId, datetime] = {}
+        for device, checkpoint in self._store.checkpoints(devices).items():
+            if checkpoint.layout != self._forecaster.layout:
+                continue
+            if not self._states.holds_whole(device):
+                self._states.keep_packed(device, checkpoint.state)
+            elif (state := self._forecaster.unpack(checkpoint.state)) is not None:
+                self._states[device] = state
+            else:
+                continue
+            throughs[device] = checkpoint.through
+        return throughs
+
+    def _fold_history(self, device: DeviceId, state: State | None, readings: Sequence[Reading]) -> None:
+        """Remember the state of a device after `readings`, which were stored before; `state` is before them.
+
+        Retention may have dropped all of a history but its newest reading, which is then the only one.
+        """
+        self._states[device] = self._forecaster.fold(state, readings)
+        self._newest[device] = readings[-1].taken_at
+        self._count({device: len(readings)})
+        self._save_checkpoints()
 
     def step(self, limit: int = STEP) -> WorkerStepResult:
         """Process up to `limit` readings from the log: score their devices and commit.
@@ -424,18 +457,21 @@ class ScoringWorker(Generic[State]):
         due: dict[DeviceId, list[Reading]] = defaultdict(list)
         for reading in readings:
             due[reading.device].append(reading)
-        states: dict[DeviceId, State] = {}
-        unknown = {device: new for device, new in due.items() if device not in self._newest}
+        held = self._find_states(due)
+        unknown = {
+            device: new
+            for device, new in due.items()
+            if device not in self._newest or (device in self._states and device not in held)  # unreadable
+        }
         if unknown:
             self._recover(unknown)
+            held |= self._find_states(unknown)
         late = {
             device
             for device, new in due.items()
             if new[0].taken_at <= self._newest.get(device, EVER) or _has_repeated_times(new)
         }
-        states |= {
-            device: self._states[device] for device in due if device in self._states and device not in late
-        }
+        states = {device: state for device, state in held.items() if device not in late}
         for device, history in self._store.iterate_readings(dict.fromkeys(late)):
             earlier = [reading for reading in history if reading.taken_at < due[device][0].taken_at]
             due[device] = list(history[len(earlier) :])
@@ -454,6 +490,10 @@ class ScoringWorker(Generic[State]):
             last.update((outlook.device, outlook) for outlook in told)
             found += told
         return states, sorted(found, key=lambda outlook: outlook.as_of), scenes
+
+    def _find_states(self, devices: Iterable[DeviceId]) -> dict[DeviceId, State]:
+        """Return the states of those of `devices` that have a readable one."""
+        return {device: state for device in devices if (state := self._states.get(device)) is not None}
 
     def _before(self, device: DeviceId, reading: Reading) -> Outlook | None:
         """Return the device's outlook before `reading`; after a crash the store may hold later ones already."""

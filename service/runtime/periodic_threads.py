@@ -21,6 +21,7 @@ class PeriodicThreads:
         """A sentence for each loop whose last step failed."""
         self._changed, self._stopping = changed, threading.Event()
         self._threads: list[threading.Thread] = []
+        self._awaited: list[threading.Event] = []
 
     def start_loop(
         self,
@@ -28,10 +29,19 @@ class PeriodicThreads:
         step: Callable[[], None],
         again_seconds: float = FAULT_SECONDS,
         first_seconds: float = 0.0,
+        first_after: threading.Event | None = None,
     ) -> None:
-        """Repeat `step` in a thread of its own: first after `first_seconds`, and `again_seconds` after it failed."""
+        """Repeat `step` in a thread of its own, and `again_seconds` after it failed.
+
+        The first step begins after `first_seconds`, or before them once `first_after` is set.
+        """
+        if first_after is not None:
+            self._awaited.append(first_after)
         thread = threading.Thread(
-            target=self._repeat, args=(name, step, again_seconds, first_seconds), name=name, daemon=True
+            target=self._repeat,
+            args=(name, step, again_seconds, first_seconds, first_after or self._stopping),
+            name=name,
+            daemon=True,
         )
         thread.start()
         self._threads.append(thread)
@@ -41,8 +51,10 @@ class PeriodicThreads:
         self._stopping.wait(seconds)
 
     def request_stop(self) -> None:
-        """Begin no step from now on, and wake every thread that waits."""
+        """Begin no step from now on, and wake every thread that waits. It sets every `first_after`."""
         self._stopping.set()
+        for awaited in self._awaited:
+            awaited.set()
 
     def join(self, seconds: float) -> None:
         """Wait until every step has ended, for at most `seconds`. A late thread is left alone: its work is
@@ -53,9 +65,14 @@ class PeriodicThreads:
             thread.join(max(0.0, deadline - monotonic()))
 
     def _repeat(
-        self, name: str, step: Callable[[], None], again_seconds: float, first_seconds: float
+        self,
+        name: str,
+        step: Callable[[], None],
+        again_seconds: float,
+        first_seconds: float,
+        first_after: threading.Event,
     ) -> None:
-        self.wait(first_seconds)
+        first_after.wait(first_seconds)
         while not self._stopping.is_set():
             try:
                 step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.forecasting import bundle_choice, remembered_states, worker
 from predrain.service.forecasting.bundle_choice import BundledForecaster
 from predrain.service.forecasting.remembered_states import RememberedStates
+from predrain.service.forecasting.worker import ScoringWorker
 from tests.service.conftest import NOON, smart_reading
 from tests.service.test_shared_worker import put, stored, worker_on
 
@@ -141,6 +143,88 @@ def test_a_start_keeps_the_bytes_of_a_checkpoint_that_is_up_to_date(
     assert worker_on(log, store, forecaster).rebuild() == len(SERIALS)
     assert packed == []
     store.close()
+
+
+UNREADABLE = b"not a packed state"
+
+
+def start_worker_beside_unreadable_checkpoints(
+    path: Path, forecaster: BundledForecaster, unreadable: Sequence[DeviceId], new_days: int
+) -> tuple[ScoringWorker[object], MemoryLog, SqliteStore]:
+    """Return a worker whose store had readings of ten days, checkpoints, and then readings of `new_days` days."""
+    log, store = MemoryLog(), SqliteStore(path)
+    first = worker_on(log, store, forecaster)
+    first.rebuild()
+    for day in range(10):
+        put(log, read_on(day))
+        first.step()
+    first.step()  # saves the checkpoints of the step before
+    for day in range(10, 10 + new_days):
+        store.add_readings(read_on(day))
+    store.save_checkpoints(replace(one, state=UNREADABLE) for one in store.checkpoints(unreadable).values())
+    second = worker_on(log, store, forecaster)
+    assert second.rebuild() == len(SERIALS)
+    return second, log, store
+
+
+def judge_next_day(worker: ScoringWorker[object], log: MemoryLog, store: SqliteStore) -> dict[str, object]:
+    """Return all outlooks once the eleventh day's readings are scored."""
+    put(log, read_on(10))
+    assert worker.step().outlooks == len(SERIALS)
+    found = stored(store)
+    store.close()
+    return found
+
+
+def test_a_device_whose_checkpoint_is_unreadable_is_judged_from_its_whole_history_at_its_next_reading(
+    tmp_path: Path,
+    forecaster: BundledForecaster,
+    histories: dict[DeviceId, list[Reading]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "CHECKPOINT_READINGS", 1)
+    hold_whole(monkeypatch, 0)
+    wanted = judge_next_day(
+        *start_worker_beside_unreadable_checkpoints(tmp_path / "sound.db", forecaster, (), new_days=0)
+    )
+    unreadable = list(histories)[3:6]
+    started = start_worker_beside_unreadable_checkpoints(
+        tmp_path / "damaged.db", forecaster, unreadable, new_days=0
+    )
+    states = started[0].states()
+    assert [device for device in histories if states.get(device) is None] == unreadable
+    assert judge_next_day(*started) == wanted
+
+
+def test_a_start_reads_the_whole_history_of_a_device_with_later_readings_and_an_unreadable_checkpoint(
+    tmp_path: Path,
+    forecaster: BundledForecaster,
+    histories: dict[DeviceId, list[Reading]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "CHECKPOINT_READINGS", 1)
+    hold_whole(monkeypatch, 0)
+    started, _, store = start_worker_beside_unreadable_checkpoints(
+        tmp_path / "damaged.db", forecaster, list(histories)[3:6], new_days=1
+    )
+    store.close()
+    wanted = {
+        device: forecaster.pack(forecaster.fold(None, readings[:11]))
+        for device, readings in histories.items()
+    }
+    assert {device: forecaster.pack(state) for device, state in started.states().items()} == wanted
+
+
+def test_drift_leaves_out_a_device_whose_state_is_unreadable(
+    forecaster: BundledForecaster, histories: dict[DeviceId, list[Reading]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_whole(monkeypatch, 5)
+    states = remember(forecaster, histories)
+    left_out = list(histories)[7]
+    states.keep_packed(left_out, UNREADABLE)
+    del histories[left_out]
+    wanted = forecaster.measure_family_drift([*remember(forecaster, histories).values()])
+    assert forecaster.measure_family_drift(states.values()) == wanted
 
 
 def test_drift_is_the_same_for_packed_states_in_small_batches(
