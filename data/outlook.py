@@ -40,6 +40,10 @@ class SurvivalCurve(Sequence[float]):
         made._failed = packed
         return made
 
+    def pack_failure_chances(self) -> bytes:
+        """Return the chances to have failed as C floats, for `from_failure_chances`."""
+        return self._failed
+
     def __len__(self) -> int:
         return len(self._failed) // 4
 

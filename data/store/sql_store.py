@@ -173,12 +173,11 @@ class SqlStore(DrainRows, LifeChangeRows, ClusterEventRows, AuditRows):
         last = {one.device: place for place, one in enumerate(by_time)}
         rows, newest = list[Row](), list[Row]()
         for place, one in enumerate(by_time):
-            is_newest = last[one.device] == place
-            document, whole = documents.OUTLOOK.write_history(one, newest=is_newest)
-            row = {"device": one.device, "as_of": to_microseconds(one.as_of), "document": document}
+            past = documents.OUTLOOK.write_past(one)
+            row = {"device": one.device, "as_of": to_microseconds(one.as_of), "document": past}
             rows.append(row)
-            if is_newest:
-                newest.append({**row, "document": whole})
+            if last[one.device] == place:
+                newest.append({**row, "document": documents.add_curve(past, one.survival)})
         self._replace(
             store_schema.outlooks,
             rows,

@@ -23,7 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 11
+VERSION = 12
 """Version of the tables and of the documents in them; data.store.migrations describes each version."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -81,10 +81,11 @@ class JsonShape(Generic[T]):
         """The struct into which the JSON is decoded, for a caller that decodes the envelope in the same step."""
         return self._struct
 
-    def read(self, raw: bytes | msgspec.Raw) -> T:
-        """Return the value that `raw` holds. Raises InvalidValue."""
+    def read(self, raw: bytes | msgspec.Raw, **fields: Any) -> T:
+        """Return the value that `raw` holds, with `fields` in place of those of `raw`. Raises InvalidValue."""
         try:
-            return self.build_value(self._decoder.decode(raw))
+            form = self._decoder.decode(raw)
+            return self.build_value(msgspec.structs.replace(form, **fields) if fields else form)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidValue(f"these bytes are no {self._name}: {error}") from error
 

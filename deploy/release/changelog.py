@@ -2,7 +2,7 @@
 
 A section of a release begins with one line of formats, `Formats: outlook 3, store 11.`, which the release writes from
 the code and the next release reads. Between two releases the section `Unreleased` names a changed format in one of two
-notations, `Store version 11` and `` `outlook` (version 3) ``.
+notations, `Store version 12` and `` `outlook` (version 3) ``.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import pytest
 from predrain.data.drain import DrainState
 from predrain.data.ids import DeviceId
 from predrain.data.outcome import DriveFate, Outcome
+from predrain.data.store import store_schema
 from predrain.data.store.sqlite_store import SqliteStore, version_of_file
 from predrain.data.store.store_port import AUDIT
 from predrain.service.access.audit import AuditedCall, audit_line
@@ -92,7 +93,7 @@ def test_what_happened_since_is_listed_and_nothing_is_changed(
     _use(state)
     before = state.store.read_bytes()
     told = _list(state, capsys)
-    assert (told["version"], told["to"], told["kept_as"]) == (11, version, None)
+    assert (told["version"], told["to"], told["kept_as"]) == (store_schema.VERSION, version, None)
     assert told["readings"] == {"count": 3, "newest": (NOON + timedelta(days=30, hours=2)).isoformat()}
     assert told["outcomes"] == {"count": 1, "newest": (NOON + timedelta(days=31)).isoformat()}
     assert (told["audit"], [act["caller"] for act in told["acts"]]) == (2, ["ann"])
@@ -113,8 +114,8 @@ def test_the_copy_takes_the_place_of_the_store_and_the_newer_store_is_kept(
     told = _list(state, capsys)
     assert main(["store", "rollback", "--list-id", told["list_id"], "--state", str(state.path)]) == 0
     assert version_of_file(state.store) == version
-    kept = state.path / "store.sqlite.v11"
-    assert version_of_file(kept) == 11
+    kept = state.path / "store.sqlite.v12"
+    assert version_of_file(kept) == store_schema.VERSION
     assert sorted(one.name for one in state.path.glob("store.sqlite*")) == ["store.sqlite", kept.name]
     newer = SqliteStore(kept)
     assert len(newer.readings(DeviceId("ST4000DM000_E"))) == 3
@@ -155,7 +156,7 @@ def test_going_back_is_refused_if_the_copy_would_begin_a_drain_again_that_has_en
     assert (told["under_way"], [one["now"] for one in told["drains"]]) == ([], ["handed_over"])
     assert main(["store", "rollback", "--list-id", told["list_id"], "--state", str(state.path)]) == 1
     assert "have ended since: drain " in capsys.readouterr().err
-    assert version_of_file(state.store) == 11
+    assert version_of_file(state.store) == store_schema.VERSION
 
 
 def test_another_list_than_the_one_confirmed_is_not_carried_out(
@@ -169,7 +170,7 @@ def test_another_list_than_the_one_confirmed_is_not_carried_out(
     store.close()
     assert main(["store", "rollback", "--list-id", told["list_id"], "--state", str(state.path)]) == 1
     assert "the list is another one by now" in capsys.readouterr().err
-    assert version_of_file(state.store) == 11
+    assert version_of_file(state.store) == store_schema.VERSION
 
 
 def test_going_back_is_refused_beside_a_service_that_runs(
@@ -181,7 +182,7 @@ def test_going_back_is_refused_beside_a_service_that_runs(
     with state:
         assert main(["store", "rollback", "--list-id", told["list_id"], "--state", str(state.path)]) == 1
     assert "in use by process" in capsys.readouterr().err
-    assert version_of_file(state.store) == 11
+    assert version_of_file(state.store) == store_schema.VERSION
 
 
 def test_a_damaged_copy_is_not_put_in_place(
@@ -202,7 +203,7 @@ def test_a_damaged_copy_is_not_put_in_place(
     os.utime(copy, ns=(made_at, made_at))
     assert main(["store", "rollback", "--list-id", told["list_id"], "--state", str(state.path)]) == 1
     assert f"{copy} is damaged" in capsys.readouterr().err
-    assert version_of_file(state.store) == 11
+    assert version_of_file(state.store) == store_schema.VERSION
 
 
 def test_going_back_that_is_cut_off_leaves_the_newer_store_and_can_be_done_again(
@@ -230,7 +231,7 @@ def test_going_back_that_is_cut_off_leaves_the_newer_store_and_can_be_done_again
     assert version_of_file(state.store) == version
     assert sorted(one.name for one in state.path.glob("store.sqlite*")) == [
         "store.sqlite",
-        "store.sqlite.v11",
+        "store.sqlite.v12",
     ]
 
 

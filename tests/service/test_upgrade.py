@@ -31,7 +31,7 @@ from tests.service.test_worker import work
 
 SAMPLES = ROOT / "tests" / "samples"
 COPIES = {
-    **{version: SAMPLES / f"state-v{version}.tar.gz" for version in (2, 3, 4, 6, 7, 8, 9, 10)},
+    **{version: SAMPLES / f"state-v{version}.tar.gz" for version in (2, 3, 4, 6, 7, 8, 9, 10, 11)},
     5: ROOT / "tests" / "service" / "v0_1_0" / "state.tar.gz",
 }
 """The archive of each version of the store."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 import zstandard
@@ -104,7 +106,7 @@ def test_any_bytes_are_packed_and_unpacked(plain: bytes) -> None:
 def test_a_server_does_not_pack_again_what_is_packed(url: str) -> None:
     survival = SurvivalCurve(1 / (1 + day * 0.0137) for day in GRID_DAYS)
     outlook = replace(written.OUTLOOKS[0], survival=survival)
-    assert len(documents.OUTLOOK.write(outlook)) > 2_048  # above this, a server puts things aside
+    assert len(WITH_DIGITS) < 2_048, "above this, a server puts things aside"
     with closing(PostgresStore(url)) as store:
         store.save_outlooks(
             [outlook, *(replace(outlook, as_of=written.NOON + n * written.HOUR) for n in range(9))]
@@ -124,21 +126,62 @@ def test_threads_pack_and_unpack_beside_each_other() -> None:
         assert list(threads.map(again, plains)) == plains
 
 
-def test_the_newest_outlook_is_written_with_its_curve_and_its_history_without_it() -> None:
-    outlook = replace(written.OUTLOOKS[0], survival=SurvivalCurve(1 - day / 10_000 for day in GRID_DAYS))
-    past, newest = documents.OUTLOOK.write_history(outlook, newest=True)
-    assert newest is not None
-    assert documents.OUTLOOK.read(newest) == outlook
-    assert documents.OUTLOOK.read(past) == replace(outlook, survival=None)
-    assert past == documents.OUTLOOK.write(replace(outlook, survival=None))
-    assert documents.OUTLOOK.write_history(outlook, newest=False) == (past, None)
+CURVED = replace(written.OUTLOOKS[0], survival=SurvivalCurve(1 - day / 10_000 for day in GRID_DAYS))
+WITH_CURVE = documents.OUTLOOK.write(CURVED)
+WITH_DIGITS = documents.compress_document(wire_bodies.OUTLOOK.write(CURVED), documents.NEWEST_DICTIONARY)
+"""As the newest outlook of a device was kept in version 11 of the store."""
+
+
+def test_an_outlook_comes_back_with_its_curve() -> None:
+    assert documents.OUTLOOK.read(WITH_CURVE) == CURVED
+
+
+def test_a_history_keeps_an_outlook_without_its_curve() -> None:
+    past = documents.OUTLOOK.write_past(CURVED)
+    assert documents.OUTLOOK.read(past) == replace(CURVED, survival=None)
+    assert documents.add_curve(past, CURVED.survival) == WITH_CURVE
 
 
 def test_an_outlook_without_a_curve_has_one_document_for_both() -> None:
-    outlook = replace(written.OUTLOOKS[0], survival=None)
-    assert documents.OUTLOOK.write_history(outlook, newest=True) == (documents.OUTLOOK.write(outlook),) * 2
+    outlook = replace(CURVED, survival=None)
+    assert documents.OUTLOOK.write_past(outlook) == documents.OUTLOOK.write(outlook)
+
+
+def test_a_curve_that_version_11_kept_as_digits_is_read_for_ever() -> None:
+    assert documents.OUTLOOK.read(WITH_DIGITS) == CURVED
+    assert len(WITH_CURVE) < len(WITH_DIGITS)
+
+
+def test_a_curve_is_kept_as_little_endian_floats_behind_their_checksum_and_number() -> None:
+    points = b"".join(struct.pack("<f", 1.0 - point) for point in 1 - np.array(GRID_DAYS) / 10_000)
+    head = b"\xc5crv" + struct.pack("<IH", zlib.crc32(points), len(GRID_DAYS))
+    assert head + points + documents.OUTLOOK.write_past(CURVED) == WITH_CURVE
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        WITH_CURVE[:3],
+        WITH_CURVE[:7],
+        WITH_CURVE[:500],
+        WITH_CURVE[:-5],
+        WITH_CURVE[:600] + b"?" + WITH_CURVE[601:],
+        WITH_CURVE[:8] + b"\x01" + WITH_CURVE[9:],
+    ],
+    ids=[
+        "part of the mark",
+        "no number",
+        "half a curve",
+        "part of the rest",
+        "a damaged point",
+        "a wrong number",
+    ],
+)
+def test_a_damaged_outlook_with_a_curve_is_told_as_such(damaged: bytes) -> None:
+    with pytest.raises(InvalidValue):
+        documents.OUTLOOK.read(damaged)
 
 
 def test_an_outlook_with_a_number_that_is_none_is_not_written() -> None:
     with pytest.raises(InvalidValue, match="this Outlook cannot be written"):
-        documents.OUTLOOK.write_history(replace(written.OUTLOOKS[0], p_fail_7d=float("nan")), newest=True)
+        documents.OUTLOOK.write(replace(CURVED, p_fail_7d=float("nan")))

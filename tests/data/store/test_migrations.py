@@ -32,6 +32,7 @@ from predrain.data.store.store_faults import (
     StoreUnreadable,
 )
 from predrain.data.store.store_port import Store
+from predrain.data.wire import wire_bodies
 from tests.data.store import written
 from tests.system.postgres.server import Server
 
@@ -293,6 +294,41 @@ def test_an_upgrade_to_version_11_leaves_the_rows_as_they_are_and_reads_them(tmp
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute(question).fetchall() == before
+
+
+def read_newest_outlooks(connection: Connection) -> list[bytes]:
+    return [bytes(raw) for raw in connection.execute(text("SELECT document FROM latest_outlooks")).scalars()]
+
+
+def test_on_the_way_down_from_version_12_curves_become_digits(place: Place) -> None:
+    """Version 11 reads a curve in the JSON of the outlook only."""
+    place.migrate(store_schema.VERSION)
+    store = place.opened()
+    written.fill(store)
+    store.close()
+    (kept,) = place.do(read_newest_outlooks)
+    assert documents.split_curve(kept)[1] == written.OUTLOOKS[-1].survival
+    place.migrate(11)
+    (kept,) = place.do(read_newest_outlooks)
+    assert zstandard.get_frame_parameters(kept).dict_id == documents.NEWEST_DICTIONARY
+    assert wire_bodies.OUTLOOK.read(decompress_document(kept)) == written.OUTLOOKS[-1]
+
+
+def test_an_upgrade_to_version_12_leaves_a_curve_as_digits_until_the_next_outlook(tmp_path: Path) -> None:
+    path = _old_file(tmp_path, 11)
+    question = "SELECT document FROM latest_outlooks"
+    with closing(sqlite3.connect(path)) as connection:
+        before = connection.execute(question).fetchall()
+    next_one = replace(written.OUTLOOKS[-1], as_of=written.NOON + timedelta(days=1))
+    store = SqliteStore(path)
+    assert store.latest_outlooks() == {written.DEVICE: written.OUTLOOKS[-1]}
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(question).fetchall() == before
+    store.save_outlooks([next_one])
+    assert store.latest_outlooks() == {written.DEVICE: next_one}
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert len(connection.execute(question).fetchone()[0]) < len(before[0][0])
 
 
 def test_latencies_come_together_by_host_and_apart_again(
