@@ -57,7 +57,10 @@ const CELLS_A_PART = 400;
 
 interface Host {
   name: string;
-  cells: { index: number; column: number }[];
+  /** Indices of its OSDs in the order of slots. */
+  indices: number[];
+  /** By place in `indices`. */
+  columns: number[];
 }
 
 interface Rack {
@@ -70,26 +73,25 @@ interface Rack {
 const natural = new Intl.Collator("en", { numeric: true });
 
 function racksOf(osds: readonly Osd[]): Rack[] {
-  const racks = new Map<string | null, Map<string, { index: number; slot: number; osd: number }[]>>();
-  osds.forEach((osd, index) => {
-    const { rack } = osd;
-    const hosts = racks.get(rack) ?? new Map<string, { index: number; slot: number; osd: number }[]>();
+  const racks = new Map<string | null, Map<string, number[]>>();
+  osds.forEach(({ rack, host }, index) => {
+    const hosts = racks.get(rack) ?? new Map<string, number[]>();
     racks.set(rack, hosts);
-    const disks = hosts.get(osd.host) ?? [];
-    hosts.set(osd.host, disks);
-    disks.push({ index, slot: osd.slot, osd: osd.osd });
+    const indices = hosts.get(host);
+    if (indices) indices.push(index);
+    else hosts.set(host, [index]);
   });
   return [...racks]
     .sort((a, b) => natural.compare(a[0] ?? "", b[0] ?? ""))
     .flatMap(([name, hosts]) => {
-      const rows = [...hosts].sort((a, b) => natural.compare(a[0], b[0])).map(([host, disks]) => ({ name: host, cells: columns(disks) }));
+      const rows = [...hosts].sort((a, b) => natural.compare(a[0], b[0])).map(([host, indices]) => hostOf(host, indices, osds));
       return parted(name, rows);
     });
 }
 
 /** A rack as it is; hosts without one, and racks too large to be looked at, in parts of neighbouring hosts. */
 function parted(rack: string | null, hosts: Host[]): Rack[] {
-  const slots = Math.max(1, ...hosts.flatMap((host) => host.cells.map((cell) => cell.column + 1)));
+  const slots = Math.max(1, ...hosts.map((host) => (host.columns.at(-1) ?? 0) + 1));
   const most = Math.max(1, Math.min(HOSTS_A_PART, Math.floor(CELLS_A_PART / slots)));
   const parts = rack === null ? Math.ceil(hosts.length / most) : hosts.length * slots > 2 * CELLS_A_PART ? Math.ceil(hosts.length / most) : 1;
   if (parts === 1) {
@@ -121,18 +123,19 @@ function shared(names: readonly string[]): string {
 }
 
 /** Slots keep their gaps where they are numbered closely; otherwise disks stand side by side. */
-function columns(disks: { index: number; slot: number; osd: number }[]): { index: number; column: number }[] {
-  const sorted = [...disks].sort((a, b) => a.slot - b.slot || a.osd - b.osd);
-  const slots = sorted.map((disk) => disk.slot);
-  const real = slots.every((slot) => slot >= 0) && new Set(slots).size === slots.length;
-  const tight = real && Math.max(...slots) < disks.length * 2 + 4;
-  return sorted.map((disk, place) => ({ index: disk.index, column: tight ? disk.slot : place }));
+function hostOf(name: string, indices: number[], osds: readonly Osd[]): Host {
+  const slotOf = (index: number): number => osds[index]?.slot ?? 0;
+  indices.sort((a, b) => slotOf(a) - slotOf(b) || (osds[a]?.osd ?? 0) - (osds[b]?.osd ?? 0));
+  const slots = indices.map(slotOf);
+  const real = (slots[0] ?? 0) >= 0 && slots.every((slot, place) => slot !== slots[place - 1]);
+  const tight = real && (slots.at(-1) ?? 0) < indices.length * 2 + 4;
+  return { name, indices, columns: tight ? slots : slots.map((_, place) => place) };
 }
 
 /** `zoom` shows one rack alone, as rows. `width` in CSS pixels; `compact` for a window that is not tall. */
 export function layOut(osds: readonly Osd[], width: number, zoom: string | null, compact = false): Layout {
   const racks = racksOf(osds).filter((rack) => zoom === null || rack.name === zoom);
-  const many = racks.reduce((sum, rack) => sum + rack.hosts.reduce((n, host) => n + host.cells.length, 0), 0);
+  const many = racks.reduce((sum, rack) => sum + rack.hosts.reduce((n, host) => n + host.indices.length, 0), 0);
   const rows = zoom !== null || (many <= MOST_ROWS_STYLE && width >= 700);
   return rows ? asRows(racks, osds.length, width, compact) : asBlocks(racks, osds.length, width);
 }
@@ -199,7 +202,7 @@ function place(racks: Rack[], many: number, plan: Plan): Layout {
       const x = column * (plan.blockWidth + plan.gap);
       const hosts = rack.hosts.map((host, row): HostRow => {
         const y = top + HEAD + row * plan.rowPitch + plan.rowPitch / 2;
-        const placed = host.cells.map((cell): Cell => ({ index: cell.index, x: x + plan.left + (cell.column + 0.5) * plan.pitch, y }));
+        const placed = host.indices.map((index, at): Cell => ({ index, x: x + plan.left + ((host.columns[at] ?? 0) + 0.5) * plan.pitch, y }));
         for (const cell of placed) cells[cell.index] = cell;
         return { host: host.name, label: host.name.slice(0, host.name.length - domain.length), y, cells: placed };
       });

@@ -22,6 +22,8 @@ interface Props {
 
 const PHONE = 600;
 const TALL = 1000;
+/** From so many disks on the map is laid out after the paint of all else: one frame would take longer than 100 ms. */
+const LAID_OUT_LATER = 10_000;
 
 export function FleetMap({ osds, sorted, shown, now }: Props) {
   const frame = useRef<HTMLDivElement>(null);
@@ -34,7 +36,8 @@ export function FleetMap({ osds, sorted, shown, now }: Props) {
   const steered = useRef(false);
 
   const places = usePlaces(osds);
-  const layout = useMemo(() => (width > 0 ? layOut(osds, width, zoom, innerHeight < TALL) : null), [places, width, zoom]);
+  const painted = usePainted(osds.length < LAID_OUT_LATER);
+  const layout = useMemo(() => (width > 0 && painted ? layOut(osds, width, zoom, innerHeight < TALL) : null), [places, width, zoom, painted]);
   const conditions = useMemo(() => osds.map((osd) => condition(osd, now)), [osds, now]);
   const focusedIndex = focused === null ? null : placeOf(osds, focused);
   const hoveredIndex = hovered === null ? null : placeOf(osds, hovered);
@@ -124,6 +127,22 @@ export function FleetMap({ osds, sorted, shown, now }: Props) {
 function rackAt(layout: Layout, x: number, y: number): string | null {
   const inside = layout.blocks.find((b) => x >= b.x && x <= b.x + b.width && y >= b.y && y <= b.y + b.height);
   return inside?.rack ?? null;
+}
+
+/** Turns true once what surrounds the map is painted; true at once where `atOnce`. */
+function usePainted(atOnce: boolean): boolean {
+  const [painted, setPainted] = useState(atOnce);
+  useEffect(() => {
+    if (painted) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // The callback runs before the paint of its frame, the timer after it.
+    const frame = requestAnimationFrame(() => (timer = setTimeout(() => setPainted(true))));
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, []);
+  return painted;
 }
 
 /** Grows when disks come, go or move: a new outlook needs no new layout. */
