@@ -126,7 +126,7 @@ class DiskLife:
     @property
     def is_living(self) -> bool:
         """True if the disk has a severity and a forecast."""
-        return self.change.state.is_living
+        return self.severity is not None
 
     @property
     def holds_data(self) -> bool:
