@@ -31,7 +31,7 @@ from predrain.service.config.state_directory import StateDir
 from predrain.service.demo.demo_clock import DemoPace
 from predrain.service.demo.demo_counts import DemoLedger, build_result_table
 from predrain.service.demo.demo_fleet import DemoFleet, read_histories
-from predrain.service.demo.demo_world import TICK, Calendar, DemoWorld
+from predrain.service.demo.demo_world import Calendar, DemoWorld
 from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.http.server import Server, bind_listening_socket, url_of
 from predrain.service.processes.up import forecaster_of
@@ -81,12 +81,11 @@ class Demo:
         fleet = DemoFleet(known, disks, self.seed, start)
         return DemoWorld(spec, fleet, Calendar(start, end), self.seed), first
 
-    @property
-    def policy(self) -> Policy:
-        """The policy as shipped, except that tick_seconds is the tick of the demo, on which plans base their
-        times.
+    def build_policy(self, tick: timedelta) -> Policy:
+        """Return the policy as shipped, except that tick_seconds is the tick of the demo's world, on which plans base
+        their times.
         """
-        return replace(Policy(), mode=self.mode, tick_seconds=TICK.total_seconds())
+        return replace(Policy(), mode=self.mode, tick_seconds=tick.total_seconds())
 
     def spec(self) -> ClusterSpec:
         """Build the simulated cluster. Raises UnknownWorld."""
@@ -149,7 +148,7 @@ def run_demo(
         scorebook = _open_scorebook(closing) if served else None
         forecaster, cluster = forecaster_of(demo.bundle), LiveClusterParts(world_.cluster)
         ports = ApplicationPorts(MemoryLog(), store, world_.clock, forecaster, cluster, scorebook=scorebook)
-        application = Application(ports, demo.policy, settings, demo=lambda: box[0])
+        application = Application(ports, demo.build_policy(world_.tick), settings, demo=lambda: box[0])
         closing.callback(application.stop)
         application.control.observer.begin_acting()
         world_.warm_up(application, max(first, world_.calendar.start - REMEMBERED))

@@ -25,8 +25,12 @@ from predrain.service.demo.demo_fleet import DemoFleet, Drive, at_hour
 
 READING_HOURS = (1, 7, 13, 19)
 """Each disk is read daily at one of these hours (UTC); a disk that is not good is read at each of them."""
-TICK = timedelta(minutes=10)
-"""The period of the controller while PGs move (a real one may poll every 10 s; a PG takes an hour)."""
+TICK, LARGE_TICK = timedelta(minutes=10), timedelta(minutes=30)
+"""The period of the controller while PGs move. A real one may poll every 10 s; a PG takes an hour. `LARGE_TICK` is that
+of a cluster of more than `LARGE` OSDs, where a poll takes a tenth of a second: 160 days have 23,000 ticks of ten
+minutes.
+"""
+LARGE = 1_000
 LOOK = timedelta(hours=1)
 """The period of the controller while nothing moves."""
 SWAP_DEAD = timedelta(days=2)
@@ -42,7 +46,7 @@ MOVING = frozenset(
         DrainState.CANCELLING,
     }
 )
-"""States in which the controller polls every `TICK`. An approved drain that waits for its turn moves nothing."""
+"""States in which the controller polls every `DemoWorld.tick`. An approved drain that waits moves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class DemoWorld:
 
     def __init__(self, spec: ClusterSpec, fleet: DemoFleet, calendar: Calendar, seed: int) -> None:
         self.fleet, self.calendar = fleet, calendar
+        self.tick = TICK if len(spec.osds) <= LARGE else LARGE_TICK
         self.ledger = DemoLedger()
         self.clock = SimulatedClock(at_hour(calendar.start, 0))
         seated = {
@@ -113,7 +118,7 @@ class DemoWorld:
         states = self._follow(application)
         due = [end, self._next_reading(now), now + LOOK]
         if states & MOVING:
-            due.append(now + TICK)
+            due.append(now + self.tick)
         if self._healing:
             due.append(now + HEALING_STEP)
         due += [when for when, *_ in (*self._deaths[:1], *self._swaps[:1])]

@@ -32,7 +32,9 @@ def live_days(cluster: str) -> Work:
     )
     settings = Settings()
     daily = settings.forecast.model_copy(update={"reading_interval_hours": 24.0})
-    application = Application(ports, demo.policy, settings.model_copy(update={"forecast": daily}))
+    application = Application(
+        ports, demo.build_policy(world.tick), settings.model_copy(update={"forecast": daily})
+    )
     application.control.observer.begin_acting()
     world.warm_up(application, max(first, world.calendar.start - REMEMBERED))
     application.start()

@@ -6,18 +6,23 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from predrain.actions.core.drain_policy import Mode
 from predrain.actions.simulator import ClientLoad
+from predrain.data.drain import DrainState
 from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outcome import DriveFate, OutcomeRule
 from predrain.data.reading import Smart
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.app.application import Application, ApplicationPorts
 from predrain.service.config.settings import Settings
+from predrain.service.demo import demo_world
 from predrain.service.demo.demo_counts import DemoLedger, build_result_table
 from predrain.service.demo.demo_fleet import DemoFleet, TooFewDrives, at_hour, read_histories
 from predrain.service.demo.demo_run import FLEET, Demo, finish_run_counts, without_predrain
@@ -25,6 +30,7 @@ from predrain.service.demo.demo_world import DemoWorld
 from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.forecasting.known_fates import lives_of
 from predrain.service.processes.up import forecaster_of
+from tests.data.store import written
 
 SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None, seed=6)
 """One disk fails on the fifteenth day."""
@@ -45,7 +51,7 @@ def watched(demo: Demo) -> tuple[DemoWorld, Application]:
         forecaster_of(None),
         LiveClusterParts(world.cluster),
     )
-    application = Application(ports, demo.policy, Settings())
+    application = Application(ports, demo.build_policy(world.tick), Settings())
     world.warm_up(application, first)
     application.start()
     for _ in world.run_days(application):
@@ -167,6 +173,36 @@ def test_the_cost_row_adds_what_was_moved_to_ten_times_what_was_rebuilt() -> Non
     ledger = DemoLedger(rebuilt_bytes=2 * 2**40)
     row = next(row for row in build_result_table(ledger, DemoLedger()) if row.what.startswith("cost"))
     assert (row.what, row.with_predrain, row.without) == ("cost: TiB moved + 10 x TiB rebuilt", "20.0", "0.0")
+
+
+def list_poll_minutes(state: DrainState) -> list[float]:
+    """The minutes between the first polls of a world in which one drain is in this state."""
+    world, _ = SMALL.build_demo_world()
+    polls = [world.clock.now()]
+    drain = replace(written.DRAIN, state=state)
+    application: Any = SimpleNamespace(
+        store=SimpleNamespace(drains=lambda: (drain,)),
+        step_controller=lambda: polls.append(world.clock.now()),
+    )
+    for _ in range(4):
+        world._step(application, polls[0] + timedelta(minutes=50))
+    return [(after - before).total_seconds() / 60 for before, after in pairwise(polls)]
+
+
+@pytest.mark.slow
+def test_the_demo_polls_every_ten_minutes_while_a_drain_moves_pgs() -> None:
+    assert list_poll_minutes(DrainState.DRAINING) == [10, 10, 10, 10]
+
+
+@pytest.mark.slow
+def test_the_demo_of_a_large_cluster_polls_every_thirty_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_world, "LARGE", 1)
+    assert list_poll_minutes(DrainState.DRAINING)[:2] == [30, 20]
+
+
+@pytest.mark.slow
+def test_an_approved_drain_that_waits_for_its_turn_does_not_make_the_demo_poll_sooner() -> None:
+    assert list_poll_minutes(DrainState.APPROVED)[0] == 50
 
 
 @pytest.mark.slow
