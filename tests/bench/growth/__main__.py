@@ -3,7 +3,7 @@
 One process with its files at 500, 6,000 and 50,000 disks, then Kafka, PostgreSQL and two workers at 6,000: memory,
 processor, restarts, the store, REST and the page's first data, beside their goals, with the size at which
 each line bends. `--large` adds 300,000 disks and 100,000. Processor seconds hold on a machine that does other work;
-wall seconds hold only on an idle one. It takes a quarter of an hour, and with `--large` more than two hours.
+wall seconds hold only on an idle one. It takes twenty minutes, and with `--large` more than two hours.
 
 Example: make bench-growth ARGS="--sizes 500,6000 --shared-sizes ''"
 """
@@ -53,7 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         GrowthSeries.ONE_PROCESS: (*options.sizes, *(LARGE_SIZES if options.large else ())),
         GrowthSeries.TWO_WORKERS: (*options.shared_sizes, *(LARGE_SHARED_SIZES if options.large else ())),
     }
-    plan = LoadPlan(least=options.at_once, steady_seconds=options.steady_seconds, restarts=options.restarts)
+    plan = LoadPlan(
+        least=options.at_once,
+        steady_seconds=options.steady_seconds,
+        restarts=options.restarts,
+        settles=not options.unsettled,
+    )
     failures = list[str]()
     for one in _measure_sizes(sizes, plan, failures):
         found.append(one)
@@ -166,6 +171,11 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=int,
         default=LoadPlan.least,
         help="least readings for the processor time of a reading",
+    )
+    parser.add_argument(
+        "--unsettled",
+        action="store_true",
+        help="begin at once, beside what a service does once after a start",
     )
     parser.add_argument("--json", action="store_true", help="a line for programs for each size, no table")
     parser.add_argument("--picture", type=Path, help="PNG to write")

@@ -27,7 +27,8 @@ class LoadPlan:
 
     rounds: readings of each disk that are sent as fast as they are scored. least: readings that are sent so at least,
     so that the processor time of a small fleet can be measured. steady_seconds: of `rate` readings a second. restarts:
-    starts on the same store, of which the one with the least processor time counts.
+    starts on the same store, of which the one with the least processor time counts. settles: the load begins once the
+    service has done what it does once after a start, and is at rest, as a person finds it.
     """
 
     rounds: int = 2
@@ -35,6 +36,7 @@ class LoadPlan:
     steady_seconds: float = 150.0
     rate: int = 500
     restarts: int = 2
+    settles: bool = True
 
     def count_at_once(self, disks: int) -> int:
         """Return the readings that are sent as fast as they are scored."""

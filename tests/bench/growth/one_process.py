@@ -9,13 +9,17 @@ from contextlib import closing
 from pathlib import Path
 
 from predrain.data.store.sqlite_store import SqliteStore
+from predrain.service.app.scheduler import RETAIN_FIRST_SECONDS
 from tests.bench.growth.load_plan import LoadPlan, Report, Values, fill_store, send_at_once
 from tests.bench.growth.measures import KEPT_READINGS, GrowthSeries, MeasureName, SizeFigures
-from tests.bench.growth.probing import compute_patience, sample_memory, wait_for
+from tests.bench.growth.probing import compute_patience, sample_memory, wait_for, wait_until_at_rest
 from tests.bench.growth.service_control import MeasuredService, ask_for_devices, read_page, start_service
 from tests.bench.loading import A_POST, Hosts, StampedEnvelopes
 from tests.bench.sized import measure_file
 from tests.bench.stage import drives
+
+SETTLED_SECONDS = RETAIN_FIRST_SECONDS + 1.0
+"""Seconds after a start in which the last of what is done once begins: the retention."""
 
 
 def measure_one_process(disks: int, plan: LoadPlan, report: Report) -> SizeFigures:
@@ -67,6 +71,10 @@ class _OneProcess:
 
     def _load(self, service: MeasuredService, hosts: Hosts) -> Values:
         service.give_view()
+        if self._plan.settles:
+            self._report("what is done once after a start")
+            time.sleep(max(0.0, service.began + SETTLED_SECONDS - time.monotonic()))
+            wait_until_at_rest(service.probe, self._patience)
         self._report("the page's first data")
         values = read_page(service)
         count = self._plan.count_at_once(self._disks)

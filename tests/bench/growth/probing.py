@@ -18,6 +18,11 @@ WARM_UP_SHARE = 0.4
 LEAST_SECONDS, SECONDS_A_DISK = 120.0, 0.02
 """The longest wait for anything: so much, and so much for each disk, on a machine that may be busy."""
 
+REST_SECONDS, REST_SHARE = 12.0, 0.05
+"""A process is at rest if it takes less than this share of a processor for so long, which is longer than the pause
+between two turns of the disk lives.
+"""
+
 
 class GrowthFailed(Exception):
     """A size could not be measured, with the reason."""
@@ -54,6 +59,18 @@ class ProcessProbe:
     def burnt(self) -> float:
         """Return their processor seconds so far."""
         return sum(processor_seconds(pid) for pid in _list_family(self.pids))
+
+
+def wait_until_at_rest(probe: ProcessProbe, seconds: float) -> None:
+    """Wait until the processes are at rest. Raises GrowthFailed after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        before = probe.burnt()
+        time.sleep(REST_SECONDS)
+        if probe.burnt() - before < REST_SHARE * REST_SECONDS:
+            return
+        if time.monotonic() > end:
+            raise GrowthFailed(f"the service did not come to rest within {seconds:,.0f} s")
 
 
 @dataclass

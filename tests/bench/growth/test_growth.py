@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests.bench.growth import probing
 from tests.bench.growth.__main__ import build_table, describe_value, main, read_figures
 from tests.bench.growth.growth_picture import draw_growth
 from tests.bench.growth.measures import (
@@ -19,7 +22,7 @@ from tests.bench.growth.measures import (
     SizeFigures,
     find_bend,
 )
-from tests.bench.growth.probing import GrowthFailed, wait_for
+from tests.bench.growth.probing import GrowthFailed, ProcessProbe, wait_for, wait_until_at_rest
 from tests.bench.growth.service_control import start_service
 
 SHARED_ONLY = {MeasureName.SERVERS, MeasureName.PAGE_MEMORY}
@@ -100,6 +103,7 @@ def test_every_figure_of_one_process_is_measured_on_a_real_service(
         "1",
         "--at-once",
         "200",
+        "--unsettled",
     ]
     assert main([*tiny, "--json"]) == 0
     said = capsys.readouterr()
@@ -118,3 +122,23 @@ def test_every_figure_of_one_process_is_measured_on_a_real_service(
     assert json.loads(said.out)["goals"][MeasureName.GROWTH] == 0.5
     table = build_table([figures], GrowthSeries.ONE_PROCESS)
     assert table.row_count == len(figures.values)
+
+
+@pytest.mark.parametrize(
+    ("code", "rests"),
+    [("import time; time.sleep(600)", True), ("while True: pass", False)],
+    ids=["idle", "busy"],
+)
+def test_a_process_is_at_rest_once_it_takes_hardly_any_processor(
+    code: str, rests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "REST_SECONDS", 1.0)
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        try:
+            if rests:
+                wait_until_at_rest(ProcessProbe((process.pid,)), 60.0)
+            else:
+                with pytest.raises(GrowthFailed, match="did not come to rest"):
+                    wait_until_at_rest(ProcessProbe((process.pid,)), 0.5)
+        finally:
+            process.kill()
