@@ -19,6 +19,7 @@ from predrain.data.ids import OsdId
 from predrain.data.outlook import Status
 from predrain.service.app.application import Application
 from predrain.service.app.life_cycle_schedule import keep_lives, note_failures
+from predrain.service.app.retention import drop_expired_data
 from predrain.service.demo.demo_clock import SimulatedClock
 from predrain.service.demo.demo_counts import DemoLedger
 from predrain.service.demo.demo_fleet import DemoFleet, Drive, at_hour
@@ -110,6 +111,9 @@ class DemoWorld:
             while (before := self.clock.now()) < end:
                 self._step(application, end)
                 passed(self.clock.now() - before)
+            if application is not None:
+                # The log is in memory: the readings of 6,000 disks would fill it within 93 days.
+                drop_expired_data(application.log, None, application.settings.retention, self.clock.now())
             yield number + 1
 
     def _step(self, application: Application | None, end: datetime) -> None:

@@ -16,6 +16,7 @@ import pytest
 from predrain.actions.core.drain_policy import Mode
 from predrain.actions.simulator import ClientLoad
 from predrain.data.drain import DrainState
+from predrain.data.log.log_port import Topic
 from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outcome import DriveFate, OutcomeRule
 from predrain.data.reading import Smart
@@ -156,6 +157,15 @@ def test_every_death_is_counted_once_as_foretold_partly_moved_or_missed() -> Non
         row.what.strip(): row.with_predrain for row in build_result_table(ledger, without_predrain(SMALL))
     }
     assert rows["disks that failed"] == str(len(ledger.deaths))
+
+
+@pytest.mark.slow
+def test_the_log_in_memory_holds_the_readings_of_a_week_only() -> None:
+    """Otherwise the demo of a large cluster would end with a full log."""
+    _, application = watched(replace(SMALL, mode=Mode.OBSERVE, days=20))
+    disks, days = len(application.store.latest_readings()), application.settings.retention.log_days
+    held = application.log.read_newest(Topic.READINGS, limit=100_000)
+    assert disks * (days - 1) <= len(held) <= disks * (days + 1)
 
 
 @pytest.mark.slow
