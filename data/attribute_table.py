@@ -38,14 +38,32 @@ class AttributeTable(Mapping[int, Attribute]):
 
     def values(self) -> ValuesView[Attribute]:
         """Return the attributes."""
-        return dict(zip(self._places, self._rows, strict=True)).values()
+        return _TableValues(self)
 
     def items(self) -> ItemsView[int, Attribute]:
         """Return the numbers with their attributes. This is faster than to ask for each of them."""
-        return dict(zip(self._places, self._rows, strict=True)).items()
+        return _TableItems(self)
 
     def __repr__(self) -> str:
         return repr(dict(self.items()))
+
+
+class _TableValues(ValuesView[Attribute]):
+    """The attributes, iterated without a lookup for each."""
+
+    _mapping: AttributeTable
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self._mapping._rows)
+
+
+class _TableItems(ItemsView[int, Attribute]):
+    """The numbers with their attributes, iterated without a lookup for each."""
+
+    _mapping: AttributeTable
+
+    def __iter__(self) -> Iterator[tuple[int, Attribute]]:
+        return zip(self._mapping._places, self._mapping._rows, strict=True)
 
 
 class SharedAttributes:
