@@ -127,7 +127,7 @@ def test_a_worker_gives_the_same_outlooks_from_packed_states_also_after_a_restar
     assert run_worker(tmp_path / "packed.db", forecaster) == wanted
 
 
-def test_a_start_keeps_the_bytes_of_a_checkpoint_that_is_up_to_date(
+def test_a_start_neither_unpacks_nor_packs_a_checkpoint_that_is_up_to_date(
     tmp_path: Path, forecaster: BundledForecaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "CHECKPOINT_READINGS", 1)
@@ -138,10 +138,11 @@ def test_a_start_keeps_the_bytes_of_a_checkpoint_that_is_up_to_date(
     put(log, read_on(0))
     first.step()
     first.step()  # saves the checkpoints of the step before
-    packed: list[object] = []
-    monkeypatch.setattr(BundledForecaster, "pack", lambda _self, state: packed.append(state) or b"")
+    converted: list[object] = []
+    for name in ("pack", "unpack"):
+        monkeypatch.setattr(BundledForecaster, name, lambda _self, given: converted.append(given))
     assert worker_on(log, store, forecaster).rebuild() == len(SERIALS)
-    assert packed == []
+    assert converted == []
     store.close()
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from predrain.service.app import scheduler
 from predrain.service.app.application import Application
 from predrain.service.app.roles import SERVING
+from predrain.service.forecasting.worker_step_result import WorkerStepResult
 from predrain.service.storage.page_check import PageCheck
+from tests.deadlines import idle_seconds
 from tests.service.conftest import Place, shut
 
 
@@ -22,42 +25,44 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.E
     return lives, pages
 
 
-def hold_start(application: Application, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Let the start of scoring wait for the returned event."""
-    may_start, start = threading.Event(), application.start
+def hold_first_step(application: Application, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Let the steps of scoring wait for the returned event."""
+    may_step, step = threading.Event(), application.step_worker
 
-    def wait_and_start() -> None:
-        may_start.wait(60.0)
-        start()
+    def wait_and_step() -> WorkerStepResult:
+        may_step.wait(60.0)
+        return step()
 
-    monkeypatch.setattr(application, "start", wait_and_start)
-    return may_start
+    monkeypatch.setattr(application, "step_worker", wait_and_step)
+    return may_step
 
 
 def test_the_first_scores_come_before_disk_lives_and_the_page_check(
     place: Place, begun: tuple[threading.Event, threading.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     application = place.application()
-    may_start = hold_start(application, monkeypatch)
+    may_step = hold_first_step(application, monkeypatch)
     application.run()
+    end = idle_seconds() + 60
+    while not application.ready and idle_seconds() < end:
+        time.sleep(0.02)
+    assert application.ready
     assert not begun[0].wait(0.3)
     assert not begun[1].is_set()
-    may_start.set()
+    may_step.set()
     assert all(each.wait(60.0) for each in begun)
-    assert application.ready
     shut(application)
 
 
-def test_disk_lives_and_the_page_check_do_not_wait_long_for_a_start_that_does_not_end(
+def test_disk_lives_and_the_page_check_do_not_wait_long_for_scores_that_do_not_come(
     place: Place, begun: tuple[threading.Event, threading.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "SCORING_FIRST_SECONDS", 0.1)
     application = place.application()
-    may_start = hold_start(application, monkeypatch)
+    may_step = hold_first_step(application, monkeypatch)
     application.run()
     assert all(each.wait(60.0) for each in begun)
-    assert not application.ready
-    may_start.set()
+    may_step.set()
     shut(application)
 
 

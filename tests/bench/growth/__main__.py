@@ -175,7 +175,7 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--unsettled",
         action="store_true",
-        help="begin at once, beside what a service does once after a start",
+        help="load one process at once, beside what it does once after a start",
     )
     parser.add_argument("--json", action="store_true", help="a line for programs for each size, no table")
     parser.add_argument("--picture", type=Path, help="PNG to write")

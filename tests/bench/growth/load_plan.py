@@ -27,8 +27,8 @@ class LoadPlan:
 
     rounds: readings of each disk that are sent as fast as they are scored. least: readings that are sent so at least,
     so that the processor time of a small fleet can be measured. steady_seconds: of `rate` readings a second. restarts:
-    starts on the same store, of which the one with the least processor time counts. settles: the load begins once the
-    service has done what it does once after a start, and is at rest, as a person finds it.
+    starts on the same store, of which the one with the least processor time counts. settles: the load of one
+    process begins once the service has done what it does once after a start, and is at rest, as a person finds it.
     """
 
     rounds: int = 2

@@ -65,6 +65,18 @@ test("an empty slot stays empty, and OSDs whose slots have one number stand side
   assert.equal(Math.round(((bare.cells[2]?.x ?? 0) - (bare.cells[1]?.x ?? 0)) / bare.pitch), 1);
 });
 
+test("disks stand in the order of their slots, and side by side where slots are far apart or unknown", () => {
+  const columnsOf = (slots: number[]): (number | undefined)[] => {
+    const disks = slots.map((slot, n) => osd(n, { slot }));
+    const layout = layOut(disks, 1232, null);
+    const left = layout.blocks[0]?.cellsX ?? 0;
+    return layout.cells.map((cell) => Math.floor((cell.x - left) / layout.pitch));
+  };
+  assert.deepEqual(columnsOf([3, 1, 0]), [3, 1, 0]);
+  assert.deepEqual(columnsOf([40, 1, 0]), [2, 1, 0]);
+  assert.deepEqual(columnsOf([1, -1, 0]), [2, 0, 1]);
+});
+
 test("hosts without a rack stand in parts of neighbours, each named, within a screen", () => {
   const many = Array.from({ length: 6_000 }, (_, n) => osd(n, { host: `stor-${String(Math.floor(n / 20) + 1).padStart(3, "0")}`, slot: n % 20, rack: null }));
   const layout = layOut(many, 1232, null);
