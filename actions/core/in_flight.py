@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from predrain.actions.cluster.cluster_view import Pg
@@ -12,8 +12,10 @@ from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.held_throttles import explain_unreliable_throttle
 from predrain.actions.core.situation import Context, is_drain_engaged
 from predrain.actions.core.state_machine import ENDED
-from predrain.data.drain import Drain, DrainState, Mechanic
+from predrain.data.drain import Drain, DrainState, Mechanic, Plan
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import OsdId, PgId
+from predrain.data.setting import Setting
 
 WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
 _FORWARD = frozenset(
@@ -34,18 +36,30 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
     While the drain is being cancelled, the PGs whose upmap items it gave up count too, because its weights
     still move them.
     """
-    restless = context.survey.restless
-    own = {move.pg for move in drain.plan.moves} if drain.plan else set()
-    own |= collect_upmap_items(drain.ours).keys()
-    leaving, cancelling = set(drain.osds), drain.state is DrainState.CANCELLING
-    if cancelling:
-        own |= collect_upmap_items(drain.saved).keys()
+    saved = drain.saved if drain.state is DrainState.CANCELLING else None
+    return _find_pgs_in_flight(drain.osds, drain.plan, drain.ours, saved, context.survey.restless)
+
+
+@remember_results(limit=64)
+def _find_pgs_in_flight(
+    osds: tuple[OsdId, ...],
+    plan: Plan | None,
+    ours: Mapping[Setting, str],
+    saved: Mapping[Setting, str] | None,
+    restless: Mapping[PgId, Pg],
+) -> tuple[Pg, ...]:
+    """saved: the settings to give back, of a drain that is being cancelled; else None."""
+    own = {move.pg for move in plan.moves} if plan else set()
+    own |= collect_upmap_items(ours).keys()
+    leaving = set(osds)
+    if saved is not None:
+        own |= collect_upmap_items(saved).keys()
     return tuple(
         pg
         for id_, pg in restless.items()
         if (id_ in own and (pg.up != pg.acting or not leaving & set(pg.up)))
         or leaving & (set(pg.acting) - set(pg.up))
-        or (cancelling and leaving & (set(pg.up) - set(pg.acting)))
+        or (saved is not None and leaving & (set(pg.up) - set(pg.acting)))
     )
 
 

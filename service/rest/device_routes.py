@@ -210,7 +210,7 @@ def _create_device_list(application: Application) -> IncrementalList[str]:
     )
 
 
-@router.get("/devices", response_model=DevicePage, responses=http_caching.declare_polled_responses(401, 422))
+@router.get("/devices", response_model=DevicePage, responses=http_caching.declare_list_responses(401, 422))
 async def list_devices(
     request: Request,
     listing: Annotated[

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 from fastapi import Request
@@ -36,11 +37,26 @@ def declare_polled_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {200: {"headers": told}, UNCHANGED: unchanged, **declare_problem_responses(*statuses)}
 
 
+def declare_list_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses=` of a route whose answers name the next page in a header too."""
+    responses = declare_polled_responses(*statuses)
+    link = {
+        "description": "The address of the next page, relative to this one (RFC 8288); absent from the last page.",
+        "schema": {"type": "string"},
+    }
+    return {**responses, 200: {"headers": {**responses[200]["headers"], "Link": link}}}
+
+
 class CachedContent:
     """Content that is sent many times: its ETag and its compressed form are computed once."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, next_page: Mapping[str, str | None] | None = None) -> None:
+        """next_page: the parameters by which the query of a list's next page differs from the query of this page;
+        None removes a parameter. The response names the next page in a `Link` header (RFC 8288), so that a client can
+        request that page while it still reads this one.
+        """
         self.content, self._tag = content, compute_etag(content)
+        self._next_page = next_page
         self._packed: bytes | None = None
         self.given = False
         """True after the first request for the content."""
@@ -49,6 +65,8 @@ class CachedContent:
         """Return the content, compressed if the client accepts gzip, or 304 if the client has it already."""
         self.given = True
         headers = {"ETag": self._tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+        if self._next_page is not None:
+            headers["Link"] = f'<?{_update_query(request, self._next_page)}>; rel="next"'
         if has_matching_etag(request.headers.get("if-none-match"), self._tag):
             return Response(status_code=304, headers=headers)
         content = self.content
@@ -57,6 +75,12 @@ class CachedContent:
                 self._packed = gzip.compress(content, PACKING, mtime=0)
             content, headers["Content-Encoding"] = self._packed, "gzip"
         return Response(content, media_type="application/json", headers=headers)
+
+
+def _update_query(request: Request, changes: Mapping[str, str | None]) -> str:
+    """Return the request's query with these parameters in place of its own; None removes a parameter."""
+    parameters: dict[str, str | None] = {**request.query_params, **changes}
+    return urlencode({name: value for name, value in parameters.items() if value is not None})
 
 
 def compute_etag(content: bytes) -> str:

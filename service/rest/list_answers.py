@@ -190,27 +190,36 @@ class IncrementalList(Generic[Key]):
         if len(pages) < len(given):
             # Each follower needs other rows, but only changed ones.
             self._write_out([self._rows[key] for key in self._changed_keys(self._turn - 1)])
-        return {name: CachedContent(self._paged(*name)) for name in pages}
+        return {name: self._paged(*name) for name in pages}
 
-    def _kept(self, name: Hashable, make: Callable[[], bytes]) -> CachedContent:
+    def _kept(self, name: Hashable, make: Callable[[], CachedContent]) -> CachedContent:
         if name not in self._answers:
             if len(self._answers) >= KEPT:
                 self._answers.clear()
-            self._answers[name] = CachedContent(make())
+            self._answers[name] = make()
         return self._answers[name]
 
-    def _paged(self, limit: int, cursor: str | None, group: str | None, end: bytes = b"") -> bytes:
+    def _paged(self, limit: int, cursor: str | None, group: str | None, end: bytes = b"") -> CachedContent:
         order = self._order
         if group is not None and self._group is not None:
             of = self._group
             order = [key for key in order if of(*self._rows[key].made_of) == group]
-        return self._part(order, limit, cursor, end)
+        # The list may be the answer to a request with a forgotten `since`, which the next page must not repeat.
+        return self._part(order, limit, cursor, end, {"since": None})
 
-    def _part(self, order: Sequence[Key], limit: int, cursor: str | None, end: bytes) -> bytes:
+    def _part(
+        self,
+        order: Sequence[Key],
+        limit: int,
+        cursor: str | None,
+        end: bytes,
+        next_page: Mapping[str, str | None],
+    ) -> CachedContent:
         start = bisect_right(order, decode_cursor(cursor, self._kind)) if cursor else 0
         shown = order[start : start + limit]
         following = cursor_after(shown[-1]) if len(order) > start + limit else None
-        return self._written([self._rows[key] for key in shown], following, end)
+        content = self._written([self._rows[key] for key in shown], following, end)
+        return CachedContent(content, None if following is None else {"cursor": following, **next_page})
 
     def _changed_keys(self, turn: int) -> Iterator[Key]:
         """Yield the keys of the rows that changed after `turn`, the last changed first."""
@@ -224,9 +233,10 @@ class IncrementalList(Generic[Key]):
             self._many.add(turn)
         return turn not in self._many
 
-    def _changed(self, limit: int, cursor: str | None, turn: int) -> bytes:
+    def _changed(self, limit: int, cursor: str | None, turn: int) -> CachedContent:
         removed = sorted(key for key, at in self._gone.items() if at > turn)
-        return self._part(sorted(self._changed_keys(turn)), limit, cursor, self._end(removed, full=False))
+        end = self._end(removed, full=False)
+        return self._part(sorted(self._changed_keys(turn)), limit, cursor, end, {})
 
     def _written(self, rows: list[_Row], following: str | None, end: bytes) -> bytes:
         self._write_out(rows)

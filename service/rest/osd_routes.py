@@ -123,7 +123,7 @@ def _create_osd_list(application: Application) -> IncrementalList[int]:
     return IncrementalList(application, _find_changed_osds, build_osd_body, int)
 
 
-@router.get("/osds", response_model=OsdPage, responses=http_caching.declare_polled_responses(401, 422))
+@router.get("/osds", response_model=OsdPage, responses=http_caching.declare_list_responses(401, 422))
 async def list_osds(
     request: Request,
     listing: Annotated[IncrementalList[int], Depends(create_singleton_dependency("osds", _create_osd_list))],

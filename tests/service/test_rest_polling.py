@@ -55,6 +55,39 @@ def test_pages_follow_each_other_without_loss_while_devices_come(site: Site) -> 
     assert seen == sorted(f"ST4000DM000_{n:02d}" for n in range(7))
 
 
+def test_the_header_of_a_page_names_the_next_page_with_all_that_was_requested(site: Site) -> None:
+    site.application.ingest([smart_reading(f"{n:02d}") for n in range(7)])
+    work(site.application)
+    for path in (
+        "devices?limit=3",
+        "outlooks?status=good&limit=3",
+        "devices?limit=3&since=of-a-forgotten-service",
+    ):
+        pages = [site.client.get(f"/api/v1/{path}")]
+        while "next" in pages[-1].links:
+            pages.append(site.client.get(pages[-1].url.join(pages[-1].links["next"]["url"])))
+        seen = [one["device"] for page in pages for one in page.json()["items"]]
+        assert seen == sorted(f"ST4000DM000_{n:02d}" for n in range(7)), path
+        assert [page.json()["next"] is None for page in pages] == [False, False, True]
+        assert all("since" not in page.url.params for page in pages[1:])
+
+
+def test_the_header_of_a_page_of_changes_names_the_next_page_of_the_same_changes(site: Site) -> None:
+    site.application.ingest([smart_reading(f"{n:02d}") for n in range(7)])
+    work(site.application)
+    at = site.client.get("/api/v1/devices?limit=1").json()["at"]
+    site.application.ingest([smart_reading(f"1{n}") for n in range(3)])
+    work(site.application)
+    first = site.client.get(f"/api/v1/devices?limit=2&since={at}")
+    assert not first.json()["full"]
+    second = site.client.get(first.url.join(first.links["next"]["url"]))
+    assert not second.json()["full"]
+    assert [one["device"] for page in (first, second) for one in page.json()["items"]] == [
+        f"ST4000DM000_1{n}" for n in range(3)
+    ]
+    assert "next" not in second.links
+
+
 def test_a_cursor_of_somebody_else_is_a_problem(site: Site) -> None:
     assert site.client.get("/api/v1/devices?cursor=%21%21").status_code == 422
 

@@ -69,9 +69,19 @@ export async function get<T>(path: string): Promise<T> {
   return body;
 }
 
-/** The same, keeping nothing: for what is asked once. */
-export async function getAnew(path: string): Promise<unknown> {
-  return (await asked(path)).json();
+/** One page of a list: its content is still on its way when the query of the next page is known. */
+export interface ListPage {
+  body: Promise<unknown>;
+  /** The query of the next page, with its question mark; null for the last page. */
+  next: string | null;
+}
+
+const NEXT = /<(\?[^>]*)>;\s*rel="next"/;
+
+/** GET of one page of a list, keeping nothing. Throws as `get` does. */
+export async function getPage(path: string): Promise<ListPage> {
+  const response = await asked(path);
+  return { body: response.json(), next: NEXT.exec(response.headers.get("Link") ?? "")?.[1] ?? null };
 }
 
 /** POST below /api/v1 as who is signed in. `etag` makes it conditional: 412 when what was shown has moved since. */

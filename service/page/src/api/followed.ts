@@ -1,5 +1,5 @@
 /** A long list, kept up to date by what changed of it: 6,000 rows are megabytes, a change is a few rows. */
-import { getAnew } from "./client.ts";
+import { getPage, type ListPage, Problem } from "./client.ts";
 import type { Disk, DiskPage, Osd, OsdPage } from "./contract.ts";
 
 type Key = string | number;
@@ -22,28 +22,34 @@ export class FollowedList<Row> {
     this.#at = null;
   }
 
-  /** All rows in order, as they are now; the same array as before where nothing changed. Throws as `get` does.
+  /** All rows in order, as they are now; the same array as before where nothing changed. Throws as `getPage` does.
    *
    *  The list may change while its pages are fetched. What a page lacks changed after the first page was made, so the
    *  next answer, since that page, brings it.
    */
-  async now(ask: (path: string) => Promise<unknown> = getAnew): Promise<Row[]> {
-    const since = this.#at === null ? null : `since=${encodeURIComponent(this.#at)}`;
-    const address = (...query: (string | null)[]): string => {
-      const [path, own] = this.#path.split("?");
-      const asked = [own, ...query].filter(Boolean).join("&");
-      return asked ? `${path}?${asked}` : (path ?? "");
-    };
-    const first = (await ask(address(since))) as Page<Row>;
-    const items = [...first.items];
-    for (let next = first.next; next !== null; ) {
-      const page = (await ask(address(`cursor=${encodeURIComponent(next)}`, first.full ? null : since))) as Page<Row>;
-      items.push(...page.items);
-      next = page.next;
-    }
+  async now(ask: (path: string) => Promise<ListPage> = getPage): Promise<Row[]> {
+    const pages = await this.#fetchPages(ask);
+    const first = pages[0] as Page<Row>;
+    const items = pages.flatMap((page) => page.items);
     this.#items = first.full || this.#items === null ? items : merged(this.#items, items, first.removed, this.#keyOf);
     this.#at = first.at;
     return this.#items;
+  }
+
+  /** Each page is asked for as soon as the page before names it, so that the service makes it while the other arrives. */
+  async #fetchPages(ask: (path: string) => Promise<ListPage>): Promise<Page<Row>[]> {
+    const path = this.#path.replace(/\?.*/, "");
+    const since = this.#at === null ? "" : `${this.#path === path ? "?" : "&"}since=${encodeURIComponent(this.#at)}`;
+    const bodies: Promise<unknown>[] = [];
+    for (let address: string | null = this.#path + since; address !== null; ) {
+      const page: ListPage = await ask(address);
+      page.body.catch(() => undefined); // it is awaited below, perhaps after it has failed
+      bodies.push(page.body);
+      address = page.next === null ? null : path + page.next;
+    }
+    const pages = (await Promise.all(bodies)) as Page<Row>[];
+    if (pages.at(-1)?.next) throw new Problem(502, "The list ends early, since a proxy has removed the Link header of an answer. Let the proxy pass that header.");
+    return pages;
   }
 }
 

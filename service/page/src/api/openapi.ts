@@ -3437,6 +3437,8 @@ export interface operations {
                 headers: {
                     /** @description The ETag of the content. */
                     ETag?: string;
+                    /** @description The address of the next page, relative to this one (RFC 8288); absent from the last page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4504,6 +4506,8 @@ export interface operations {
                 headers: {
                     /** @description The ETag of the content. */
                     ETag?: string;
+                    /** @description The address of the next page, relative to this one (RFC 8288); absent from the last page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4929,6 +4933,8 @@ export interface operations {
                 headers: {
                     /** @description The ETag of the content. */
                     ETag?: string;
+                    /** @description The address of the next page, relative to this one (RFC 8288); absent from the last page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8889,6 +8895,8 @@ export interface operations {
                 headers: {
                     /** @description The ETag of the content. */
                     ETag?: string;
+                    /** @description The address of the next page, relative to this one (RFC 8288); absent from the last page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
