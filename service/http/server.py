@@ -122,6 +122,7 @@ class ServedApplication(uvicorn.Server):
             )
         )
         self._listener, self._clock, self._started, self._leaving = listener, clock, started, leaving
+        self._answers = threading.Event()
         self._taking: asyncio.Task[None] | None = None
 
     def serve_here(self) -> None:
@@ -129,9 +130,17 @@ class ServedApplication(uvicorn.Server):
         self.run(sockets=[self._listener])
 
     def serve_aside(self) -> Callable[[], None]:
-        """Serve in a thread; return a function that stops it."""
-        thread = threading.Thread(target=self.serve_here, name="http", daemon=True)
+        """Serve in a thread; return a function that stops it, once requests are answered or the server has failed."""
+
+        def serve() -> None:
+            try:
+                self.serve_here()
+            finally:
+                self._answers.set()
+
+        thread = threading.Thread(target=serve, name="http", daemon=True)
         thread.start()
+        self._answers.wait()
 
         def stop() -> None:
             self._leaving()
@@ -145,6 +154,7 @@ class ServedApplication(uvicorn.Server):
         await super().startup(sockets if self._certificate is None else [])
         if self._certificate is not None:
             self._take(self._certificate.context)
+        self._answers.set()
         if self._started is not None and not self.should_exit:
             self._started()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from threading import Event
 
 from predrain.data.store.store_port import Store
 from predrain.service.access.requester import Requester, RequestSurface
@@ -48,11 +47,7 @@ def serve_in_process(
         retry(lambda: built.application.control.poll_cluster(built.application.clock.now()))
         if acting:
             built.application.run(scoring=False)
-        answering = Event()
-        closing.callback(
-            Server(built.application, built.known, listener, started=answering.set).serve_aside()
-        )
-        answering.wait()
+        closing.callback(Server(built.application, built.known, listener).serve_aside())
         if acting:  # other commands with this state directory reach the controller here
             built.state.say_url(url_of(listener, settings.service))
             closing.callback(built.state.url.unlink, missing_ok=True)

@@ -66,9 +66,7 @@ def _create_outlook_list(application: Application) -> IncrementalList[str]:
     )
 
 
-@router.get(
-    "/outlooks", response_model=OutlookPage, responses=http_caching.declare_list_responses(401, 422)
-)
+@router.get("/outlooks", response_model=OutlookPage, responses=http_caching.declare_list_responses(401, 422))
 async def list_outlooks(
     request: Request,
     listing: Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -172,9 +171,7 @@ def serve(place: Place) -> Iterator[Serve]:
         tokens = load_admin_tokens(place.state.token).with_token(
             INGEST_TOKEN, Caller("collectors", frozenset({Scope.INGEST}))
         )
-        up = threading.Event()
-        stop = Server(application, tokens, listener, started=up.set).serve_aside()
-        assert up.wait(10)
+        stop = Server(application, tokens, listener).serve_aside()
         client = httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=20)
         stops.extend((client.close, stop, listener.close))
         return Site(application, client, tokens, place.state.token.read_text().strip())

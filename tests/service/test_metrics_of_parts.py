@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import ssl
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import trustme
+import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
 
 from predrain.data.log.log_port import Record, Topic
@@ -133,6 +135,20 @@ def test_a_controller_tells_whether_it_decides_and_what_is_drained(premises: Pre
         assert "predrain_ready" not in scraped(client)
         controller.halt("storm", "till")
         assert scraped(client)["predrain_controller_running"] == {(): 0}
+
+
+def test_the_address_is_told_once_requests_are_answered_there(
+    working: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = uvicorn.Server.startup
+
+    async def start_slowly(server: uvicorn.Server, sockets: list[socket.socket] | None = None) -> None:
+        await asyncio.sleep(0.3)
+        await start(server, sockets)
+
+    monkeypatch.setattr(uvicorn.Server, "startup", start_slowly)
+    with answering(working) as client:
+        assert client.head("/metrics").status_code == 200
 
 
 def test_nothing_can_be_done_there_but_read(working: WorkerProcess) -> None:

@@ -89,13 +89,11 @@ def impatient(application: Any, token: str, *, rest: float = 15, **bounds: Any) 
     from predrain.service.access.tokens import Caller, Scope, Tokens
 
     listener = bind_listening_socket(application.settings.service)
-    up = threading.Event()
     known = Tokens(()).with_token(token, Caller("anna", frozenset({Scope.ADMIN})))
-    server = Server(application, known, listener, started=up.set)
+    server = Server(application, known, listener)
     server.config.http, server.config.timeout_keep_alive = make_bounded_protocol(**bounds), rest  # type: ignore[assignment]
     stop = server.serve_aside()
     try:
-        assert up.wait(30)
         with httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=60) as client:
             yield client
     finally:

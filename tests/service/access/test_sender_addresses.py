@@ -70,11 +70,7 @@ def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_i
 @pytest.mark.slow
 def test_what_was_counted_is_on_record_when_the_service_ends(application: Application, place: Place) -> None:
     listener = bind_listening_socket(application.settings.service)
-    started = threading.Event()
-    stop = Server(
-        application, load_admin_tokens(place.state.token), listener, started=started.set
-    ).serve_aside()
-    assert started.wait(30)
+    stop = Server(application, load_admin_tokens(place.state.token), listener).serve_aside()
     with httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=20) as client:
         act_without_credential(client, 3)
     assert application.store.journal(AUDIT) == ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,9 +99,8 @@ def door(
         Policy(),
         settings,
     )
-    listener, up = bind_listening_socket(settings.service), threading.Event()
-    stop = Server(application, load_admin_tokens(state.token), listener, started=up.set).serve_aside()
-    assert up.wait(60)
+    listener = bind_listening_socket(settings.service)
+    stop = Server(application, load_admin_tokens(state.token), listener).serve_aside()
     with httpx2.Client(base_url=url, timeout=60) as browser:
         yield Door(application, browser, state.token.read_text().strip(), url)
     stop()

@@ -77,7 +77,7 @@ def answer(cluster: Any, op: str, **asked: Any) -> tuple[int, bytes, str]:
 
 
 def write(pool: Any, objects: int, size: int, start: int) -> dict[str, str]:
-    """Objects that all differ, 32 under way at once; their checksums."""
+    """Objects that all differ, 32 under way at once; their checksums. Raises OSError where one is not acknowledged."""
     import os
 
     body, sums, pending = os.urandom(size), {}, []
@@ -85,12 +85,20 @@ def write(pool: Any, objects: int, size: int, start: int) -> dict[str, str]:
         name = f"object-{index:06d}"
         data = (name.encode() + body)[:size]
         sums[name] = hashlib.sha256(data).hexdigest()
-        pending.append(pool.aio_write_full(name, data))
+        pending.append((name, pool.aio_write_full(name, data)))
         if len(pending) == 32:
-            pending.pop(0).wait_for_complete_and_cb()
-    for completion in pending:
-        completion.wait_for_complete_and_cb()
+            acknowledge(*pending.pop(0))
+    for one in pending:
+        acknowledge(*one)
     return sums
+
+
+def acknowledge(name: str, completion: Any) -> None:
+    """Wait until the cluster has the object. Raises OSError."""
+    completion.wait_for_complete_and_cb()
+    code = completion.get_return_value()
+    if code < 0:
+        raise OSError(-code, f"the cluster did not acknowledge {name}")
 
 
 def checksum(pool: Any, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,9 +46,7 @@ class MgrApplication:
         port = listener.getsockname()[1]
         table = self.settings.service.model_copy(update={"port": port})
         self.settings = self.settings.model_copy(update={"service": table})
-        ready = threading.Event()
-        stop = Server(self.application, self.tokens, listener, started=ready.set).serve_aside()
-        assert ready.wait(10)
+        stop = Server(self.application, self.tokens, listener).serve_aside()
 
         def down() -> None:
             stop()

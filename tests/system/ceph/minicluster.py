@@ -384,6 +384,17 @@ class MiniCluster:
         """Every object of the pool read whole; checksum by name."""
         return self._objects(op="read back", pool=pool)
 
+    def find_wrong_objects(
+        self, pool: str, written: dict[str, str]
+    ) -> dict[str, tuple[str | None, str | None]]:
+        """The checksums, as written and as read back, of each object that differs, is missing or was never written."""
+        read = self.read_back(pool)
+        return {
+            name: (written.get(name), read.get(name))
+            for name in sorted(written.keys() | read.keys())
+            if written.get(name) != read.get(name)
+        }
+
     def _objects(self, **request: Any) -> dict[str, str]:
         rc, out, err = self._admin().ask(**request)
         if rc:

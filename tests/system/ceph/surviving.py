@@ -176,7 +176,7 @@ class World:
             for pair in row["mappings"]
             if pair["to"] == osd
         ]
-        assert self.cluster.read_back(POOL) == self.written
+        assert self.cluster.find_wrong_objects(POOL, self.written) == {}
 
     def put_back(self, drain: Drain) -> None:
         """Cancel, and find everything as it was."""
@@ -184,7 +184,7 @@ class World:
         self.life(until=["cancelled"], lease_seconds=3.0, tick_seconds=0.5).until(done, "cancelled")
         self.cluster.wait_clean()
         assert self.map() == self.before
-        assert self.cluster.read_back(POOL) == self.written
+        assert self.cluster.find_wrong_objects(POOL, self.written) == {}
 
     def close(self) -> None:
         """Leave to the next test a cluster as this one found it, also after a failure."""
