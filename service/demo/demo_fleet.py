@@ -31,11 +31,11 @@ DOOMED_AT_MOST = 20
 
 
 SEATS_AT_MOST = 16
-"""The largest number of slots that show the history of one living drive, each time under its own serial number."""
+"""The largest number of slots that show the history of one drive, each time under its own serial number."""
 
 
-_ROWS_KEPT = 2048
-"""Rows of the histories whose counts are kept: those that several slots show on the same day."""
+_ROWS_KEPT = 1 << 14
+"""Rows of the histories whose counts are kept: several slots show one row within `SEATS_AT_MOST` days."""
 
 
 class TooFewDrives(Refusal):
@@ -44,13 +44,15 @@ class TooFewDrives(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """One real drive. `death` is the last day on which it worked; None: it was alive when the data end."""
+    """One real drive. `death` is the last day on which it works; None: it was alive when the data end."""
 
     index: int
     device: DeviceId
     serial: str
     model: str
     death: date | None
+    days_ahead: int = 0
+    """The slot shows the history so many days before the days on which it was recorded; negative: after them."""
 
 
 class DemoFleet:
@@ -59,8 +61,10 @@ class DemoFleet:
     def __init__(self, known: Histories, osds: Sequence[OsdId], seed: int, start: date) -> None:
         """Put drives that will die after `start` into random slots, and living ones into the rest.
 
-        If the cluster is larger than the histories, living drives are in several slots (`shown_most`: in how many
-        at most). Raises TooFewDrives.
+        If the cluster is larger than the histories, each drive is in several slots (`shown_most`: in how many at
+        most), each time on other days: a history that is shown twelve times raises twelve false alarms, or dies twelve
+        times. If only living drives were shown again, a large cluster would have the false alarms of its size and the
+        deaths of a small one. Raises TooFewDrives.
         """
         history, spans = known.history, known.spans
         self._history = history
@@ -96,10 +100,14 @@ class DemoFleet:
                 f"the histories hold {len(doomed) + len(living)} usable drives on {start}, the cluster has "
                 f"{len(osds)} OSDs; name a smaller cluster or a folder with more drives"
             )
+        turns = range(1, self.shown_most)
+        doomed += [_clone_doomed(drive, turn, self.shown_most, start) for turn in turns for drive in doomed]
+        doomed = doomed[:most]
+        first_living = len(osds) - len(doomed)
         order = [living[i] for i in rng.permutation(len(living))]
-        order += [_clone_drive(drive, turn) for turn in range(1, self.shown_most) for drive in order]
+        order += [_clone_living(drive, turn) for turn in turns for drive in order]
         if self.shown_most > 1:  # a fleet that is larger than the histories needs more spares, too
-            order += [_clone_drive(drive, self.shown_most) for drive in order[: len(living)]]
+            order += [_clone_living(drive, self.shown_most) for drive in order[: len(living)]]
         seated = [*doomed, *order[:first_living]]
         slots = [osds[i] for i in rng.permutation(len(osds))]
         self.spares = deque(order[first_living:])
@@ -155,7 +163,7 @@ class DemoFleet:
 
     def _row(self, drive: Drive, day: int) -> int | None:
         begin, end = self._history.start[drive.index], self._history.start[drive.index + 1]
-        row = int(np.searchsorted(self._history.day[begin:end], day, side="right")) - 1
+        row = int(np.searchsorted(self._history.day[begin:end], day + drive.days_ahead, side="right")) - 1
         return None if row < 0 else int(begin + row)
 
     def _count(self, number: int, row: int) -> int | None:
@@ -163,12 +171,27 @@ class DemoFleet:
         return None if column is None or np.isnan(column[row]) else int(column[row])
 
 
-def _clone_drive(drive: Drive, turn: int) -> Drive:
-    """Return a drive with the same history under another serial number."""
+def _clone_living(drive: Drive, turn: int) -> Drive:
+    """Return a drive that shows the same history `turn` days later, under another serial number."""
+    return _clone_drive(drive, turn, days_ahead=-turn)
+
+
+def _clone_doomed(drive: Drive, turn: int, turns: int, start: date) -> Drive:
+    """Return a drive that dies of the same history `turn` days earlier, under another serial number.
+
+    Earlier, since no history has days from before its first. The turns of a drive that dies within `turns` days of
+    `start` are spread over the days from `start` on.
+    """
+    assert drive.death is not None
+    days_ahead = turn * min(turns, (drive.death - start).days) // turns
+    return _clone_drive(drive, turn, days_ahead, drive.death - timedelta(days=days_ahead))
+
+
+def _clone_drive(drive: Drive, turn: int, days_ahead: int, death: date | None = None) -> Drive:
     serial = f"{drive.serial}-{turn + 1}"
     name = device_id(None, drive.model, serial)
     assert name is not None
-    return replace(drive, device=name, serial=serial)
+    return replace(drive, device=name, serial=serial, days_ahead=days_ahead, death=death)
 
 
 def _to_epoch_day(when: date) -> int:

@@ -140,7 +140,10 @@ def run_demo(
         unwatched = UnprotectedRun(demo)
         note = demo.note
         if (times := world_.fleet.shown_most) > 1:
-            note += f" The cluster has more slots than there are drives: a living one is shown up to {times} times."
+            note += (
+                " The cluster has more slots than there are drives: each drive is shown up to "
+                f"{times} times, on other days."
+            )
         status = DemoStatus(0, world_.calendar.days, demo.seed, demo.seconds_per_day or 0.0, note)
         box = [status]
         store = SqliteStore(":memory:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -110,20 +111,58 @@ def test_a_cluster_larger_than_the_fleet_is_refused_with_the_numbers() -> None:
         DemoFleet(known, list(range(9000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
 
 
-def test_a_cluster_somewhat_larger_shows_living_drives_again_under_serials_of_their_own() -> None:
-    fleet = DemoFleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
-    seated = [drive for drive in fleet.drives.values() if drive is not None]
+@pytest.fixture(scope="module")
+def larger() -> DemoFleet:
+    """Drives under 1,000 OSDs, of histories that hold half as many."""
+    return DemoFleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
+
+
+def test_a_cluster_somewhat_larger_shows_drives_again_under_serials_of_their_own(larger: DemoFleet) -> None:
+    seated = [drive for drive in larger.drives.values() if drive is not None]
+    assert larger.shown_most == 2
     assert len({drive.device for drive in seated}) == len(seated) == 1000
-    assert len({drive.index for drive in seated}) >= 1000 / fleet.shown_most
-    assert all(sum(one.index == drive.index for one in seated) == 1 for drive in seated if drive.death)
+    assert len({drive.index for drive in seated}) >= 1000 / larger.shown_most
 
 
-def test_a_larger_cluster_has_spares_of_their_own_serials_for_as_many_disks_as_the_histories_have() -> None:
-    fleet = DemoFleet(read_histories((FLEET,)), list(range(1000)), 8, date(2018, 1, 22))  # type: ignore[arg-type]
-    seated = {drive.device for drive in fleet.drives.values() if drive is not None}
-    living = len({drive.index for drive in fleet.drives.values() if drive is not None and not drive.death})
-    spares = {drive.device for drive in fleet.spares}
-    assert len(spares) == len(fleet.spares) >= living
+def test_a_larger_cluster_has_as_many_deaths_for_its_size_as_the_histories_have(
+    fleet: DemoFleet, larger: DemoFleet
+) -> None:
+    once, twice = ([drive for _, drive in one.dying_drives] for one in (fleet, larger))
+    assert Counter(drive.index for drive in twice) == dict.fromkeys((drive.index for drive in once), 2)
+    deaths = {drive.index: drive.death or date.max for drive in once}
+    for drive in twice:
+        assert drive.death is not None
+        assert date(2018, 1, 22) < drive.death
+        assert deaths[drive.index] - drive.death in (timedelta(0), timedelta(days=1))
+    real = {drive.index: fleet.is_silent_failure(drive) for drive in once}
+    assert {drive.index: larger.is_silent_failure(drive) for drive in twice} == real
+
+
+def test_a_drive_that_is_shown_again_shows_its_history_on_other_days(larger: DemoFleet) -> None:
+    osd_of = {drive.serial: osd for osd, drive in larger.drives.items() if drive is not None}
+    day, ahead = at_hour(date(2018, 2, 1), 7), set[int]()
+    for osd, drive in larger.drives.items():
+        if drive is None or not drive.days_ahead:
+            continue
+        original = osd_of[drive.serial.removesuffix("-2")]
+        shown = larger.reading(osd, "stor-01", day)  # type: ignore[arg-type]
+        recorded = larger.reading(original, "stor-01", day + timedelta(days=drive.days_ahead))  # type: ignore[arg-type]
+        assert shown is not None
+        assert recorded is not None
+        assert isinstance(shown.seen, Smart)
+        assert isinstance(recorded.seen, Smart)
+        assert shown.seen.attributes == recorded.seen.attributes
+        ahead.add(drive.days_ahead)
+    assert ahead == {-1, 1}  # a living drive is shown a day late, one that dies a day early
+
+
+def test_a_larger_cluster_has_spares_of_their_own_serials_for_as_many_disks_as_the_histories_have(
+    larger: DemoFleet,
+) -> None:
+    seated = {drive.device for drive in larger.drives.values() if drive is not None}
+    living = len({drive.index for drive in larger.drives.values() if drive is not None and not drive.death})
+    spares = {drive.device for drive in larger.spares}
+    assert len(spares) == len(larger.spares) >= living
     assert spares.isdisjoint(seated)
 
 
