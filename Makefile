@@ -121,6 +121,8 @@ format: .venv/.dev ## rewrite the code in the house's format
 # The parts of lint and of the quick tests, as `python -m tests.check_runner` runs them side by side.
 PARTS := $(PY) -m tests.check_runner
 PYTEST := .venv/bin/pytest -n 2 --dist worksteal
+# Tests on real servers wait for most of their time: two at once leave a third of the two cores idle.
+PYTEST_SYSTEM := .venv/bin/pytest -n 3 --dist worksteal
 FORMAT := format='.venv/bin/ruff format --check -q . && .venv/bin/ruff check -q . || { echo "run: make format"; exit 1; }'
 LAYERS := layers='.venv/bin/lint-imports --no-logo'
 MYPY := mypy='.venv/bin/mypy'
@@ -151,7 +153,7 @@ test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the n
 	@.ci/apt chromium libatomic1 curl debootstrap
 	@.ci/apt --asleep $(SERVER_PACKAGES) nginx $(JUDGES) $(PACKAGERS) $(CEPH_PACKAGES)
 	@for release in reef tentacle; do .ci/timed downloads $(PY) -m tests.system.ceph.roots $$release || exit 1; done
-	@$(PARTS) --last --minutes 60 tests='nice -n 3 $(PYTEST) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
+	@$(PARTS) --last --minutes 60 tests='nice -n 3 $(PYTEST_SYSTEM) --durations=60 -m "not ceph and not machine"' $(LINT) $(PROGRAMS) $(PAGE_TESTS) \
 	  ceph='$(call TEST_RELEASE,pacific,); pacific=$$?; $(call TEST_RELEASE,reef, and release); reef=$$?; \
 	  $(call TEST_RELEASE,tentacle, and release) && [ "$$pacific$$reef" = 00 ]'
 
@@ -161,7 +163,9 @@ TEST_RELEASE = CEPH_UNDER_TEST=$(1) $(CEPH_TESTS) -n 3 -m "ceph$(2)"
 
 test-nightly: test-install test-containers attack bench endure chaos ## what is slow and shown once: machines and images, attacks, benchmarks, faults, seeds of the adversary
 	@$(MAKE) sim SEEDS=1000
+	@for game in deaths operations pools interruptions; do $(MAKE) sim SEEDS=100 ARGS="--game $$game" || exit 1; done
 	@$(MAKE) sim RANDOM_SEEDS=120
+	@PREDRAIN_KILL_STRIDE=1 $(PYTEST) tests/actions/test_killed.py tests/actions/test_killed_kept.py
 
 test-install: .venv/.dev $(PAGE)/dist/index.html ## packages and images, built and started on machines of their own; artefacts of two clones (root, systemd)
 	@.ci/apt --asleep systemd-container debootstrap buildah runc python3-ceph-common $(PACKAGERS) $(RPM_NEEDS)

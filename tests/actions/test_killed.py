@@ -4,6 +4,7 @@ where it would have.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -72,6 +73,8 @@ def calls_of(cancel_at: int | None) -> int:
         return fuse.calls
 
 
+EACH = int(os.environ.get("PREDRAIN_KILL_STRIDE") or 3)
+"""One call in so many is a kill's: each one in `make test-nightly`, and each third one in `make test-all`."""
 ENDS = pytest.mark.parametrize(
     "cancel_at", [None, 12, 30], ids=["to the end", "cancelled early", "cancelled late"]
 )
@@ -84,9 +87,10 @@ def test_a_kill_now_and_then_leads_to_the_same_end(cancel_at: int | None) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @ENDS
-def test_a_kill_at_any_call_leads_to_the_same_end(cancel_at: int | None) -> None:
-    kill_every(1, cancel_at)
+def test_a_kill_at_each_call_leads_to_the_same_end(cancel_at: int | None) -> None:
+    kill_every(EACH, cancel_at)
 
 
 def kill_every(stride: int, cancel_at: int | None) -> None:

@@ -11,7 +11,7 @@ import pytest
 from predrain.data.drain import DrainState
 from tests.actions.fuse import Fuse, FusedCluster, FusedKeep, FusedStore, Killed
 from tests.actions.run import whole
-from tests.actions.test_killed import outcome, spec
+from tests.actions.test_killed import EACH, outcome, spec
 from tests.actions.test_replication import Kept
 
 S = DrainState
@@ -90,7 +90,8 @@ def test_a_kill_now_and_then_leads_to_the_same_end(cancel_at: int | None, lost: 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @ENDS
 @LOSSES
-def test_a_kill_at_any_call_leads_to_the_same_end(cancel_at: int | None, lost: Lost) -> None:
-    kill_every(1, cancel_at, lost)
+def test_a_kill_at_each_call_leads_to_the_same_end(cancel_at: int | None, lost: Lost) -> None:
+    kill_every(EACH, cancel_at, lost)

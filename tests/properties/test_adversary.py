@@ -9,8 +9,8 @@ import pytest
 
 from tests.properties.adversary import play
 
-SEEDS = {"all": 150, "deaths": 50, "operations": 20, "pools": 10, "interruptions": 10}
-"""Seeds of each game in `make test-all`; `make sim` plays any number."""
+SEEDS = {"all": 60, "deaths": 20, "operations": 10, "pools": 6, "interruptions": 6}
+"""Seeds of each game in `make test-all`; `make sim` plays any number, and `make test-nightly` hundreds of each."""
 SHORT = {"all": 20, "deaths": 6, "operations": 2, "pools": 2, "interruptions": 2}
 """Those of them that `make test` plays."""
 TOGETHER = {"all": 10, "deaths": 2, "operations": 2, "pools": 2, "interruptions": 2}
