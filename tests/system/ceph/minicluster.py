@@ -70,7 +70,7 @@ class MiniCluster:
         self.folder = Path(folder or tempfile.mkdtemp(prefix="predrain-ceph-")).absolute()
         self.inside = roots.inside(release, self.folder)
         self._watched, self._watch = watched, None
-        self._port: TextIO | None = None
+        self._ports: list[TextIO] = []
         self._agent: Agent | None = None
         self._agent_turn = threading.Lock()
         self.daemons, self.devices = Daemons(self.folder), Devices(self.folder)
@@ -113,7 +113,7 @@ class MiniCluster:
         (self.folder / "cluster.json").write_text(json.dumps(settings))
         link_modules(self.release, self.folder / "modules", self.modules)
         write_programs(self.folder, self.inside)
-        port, self._port = reserve_port()
+        port = self.reserve_port()
         fsid, osds = str(uuid.uuid4()), range(self.hosts * self.per_host)
         text = CONF.format(
             fsid=fsid, port=port, v1=port + 1, inside=self.inside, scheduler=self.scheduler, extra=self.conf,
@@ -201,8 +201,8 @@ class MiniCluster:
         sweep(self.folder)
         if self._watch:
             self._watch.communicate()
-        if self._port:
-            self._port.close()
+        for lock in self._ports:
+            lock.close()
 
     # -- processes ---------------------------------------------------------------------------------------------------
     @property
@@ -375,6 +375,16 @@ class MiniCluster:
             self.command("osd pool set", pool=name, var="size", val=str(size))
         self.command("osd pool application enable", pool=name, app="test", yes_i_really_mean_it=True)
         self.wait_clean()
+
+    def reserve_port(self) -> int:
+        """A free port, this one and the next, that no other cluster takes before this one is gone.
+
+        A mon that is killed and started again binds to its port of the monmap. If another cluster's mon has that port,
+        the OSDs try to sign in there, are refused, and try again without a pause: they take both cores.
+        """
+        port, lock = reserve_port()
+        self._ports.append(lock)
+        return port
 
     def write(self, pool: str, objects: int = 100, size: int = 65536, start: int = 0) -> dict[str, str]:
         """Objects that all differ; checksum by name."""

@@ -12,7 +12,6 @@ from predrain.actions.cluster.cluster_view import StretchMode
 from predrain.actions.cluster.dumps.osd_dump import osd_dump
 from tests.deadlines import idle_seconds
 from tests.system.ceph.minicluster import MiniCluster
-from tests.system.ceph.ports import reserve_port
 
 SITES = ("dc1", "dc2")
 LOST_MON = "mon.b"
@@ -97,13 +96,12 @@ def add_mons(cluster: MiniCluster) -> None:
             str(cluster.inside / "keyring.mon.a"),
         )
         cluster.run("ceph-mon", "--mkfs", *_named(cluster, mon), *first)
-        port, held = reserve_port()
+        port = cluster.reserve_port()
         address = f"[v2:127.0.0.1:{port},v1:127.0.0.1:{port + 1}]"
         start_mon(cluster, mon, "--public-addrv", address)
         cluster.wait(
             lambda count=quorum: len(cluster.json("quorum_status")["quorum"]) == count, 60, "a quorum"
         )
-        held.close()
 
 
 def start_mon(cluster: MiniCluster, mon: str, *more: str) -> None:

@@ -94,6 +94,13 @@ def test_two_clusters_never_share_a_port() -> None:
     assert two >= one + 2
 
 
+def test_a_port_of_a_cluster_is_kept_while_nobody_listens_there(cluster: MiniCluster) -> None:
+    mine = cluster.reserve_port()
+    other, lock = reserve_port()
+    lock.close()
+    assert other != mine
+
+
 @pytest.mark.slow
 def test_nothing_is_left_of_a_cluster_whose_owner_was_killed(release: str, tmp_path: Path) -> None:
     code = (
