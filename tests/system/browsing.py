@@ -21,6 +21,9 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 SCREENSHOTS = os.environ.get("PREDRAIN_SCREENSHOTS")
 """Folder that pictures for the documentation are written to; none are taken where it is not set."""
 
+# What a person sees within a second takes ten beside other tests, which share two cores with the browser.
+expect.set_options(timeout=30_000)
+
 
 def missing(what: str) -> None:
     """Fail where nothing may be missing, skip on a laptop."""
@@ -75,7 +78,7 @@ class Opened:
 def settled(page: Page) -> Page:
     """The stream is open and no grey bar is left."""
     expect(page.locator(".live.live")).to_be_visible()
-    expect(page.locator(".loading")).to_have_count(0, timeout=30_000)
+    expect(page.locator(".loading")).to_have_count(0)
     return page
 
 
