@@ -132,13 +132,14 @@ class ServedApplication(uvicorn.Server):
     def serve_aside(self) -> Callable[[], None]:
         """Serve in a thread; return a function that stops it, once requests are answered or the server has failed."""
 
-        def serve() -> None:
+        def serve_and_release() -> None:
+            """Serve to the end. A server that could not start keeps nobody waiting."""
             try:
                 self.serve_here()
             finally:
                 self._answers.set()
 
-        thread = threading.Thread(target=serve, name="http", daemon=True)
+        thread = threading.Thread(target=serve_and_release, name="http", daemon=True)
         thread.start()
         self._answers.wait()
 
