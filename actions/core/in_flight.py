@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from predrain.actions.cluster.cluster_view import Pg
@@ -12,10 +12,9 @@ from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.held_throttles import explain_unreliable_throttle
 from predrain.actions.core.situation import Context, is_drain_engaged
 from predrain.actions.core.state_machine import ENDED
-from predrain.data.drain import Drain, DrainState, Mechanic, Plan
+from predrain.data.drain import Drain, DrainState, Mechanic
 from predrain.data.identity_memo import remember_results
 from predrain.data.ids import OsdId, PgId
-from predrain.data.setting import Setting
 
 WALKING = (Mechanic.UPMAP_WALK, Mechanic.REBUILD)
 _FORWARD = frozenset(
@@ -36,30 +35,18 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
     While the drain is being cancelled, the PGs whose upmap items it gave up count too, because its weights
     still move them.
     """
-    saved = drain.saved if drain.state is DrainState.CANCELLING else None
-    return _find_pgs_in_flight(drain.osds, drain.plan, drain.ours, saved, context.survey.restless)
-
-
-@remember_results(limit=64)
-def _find_pgs_in_flight(
-    osds: tuple[OsdId, ...],
-    plan: Plan | None,
-    ours: Mapping[Setting, str],
-    saved: Mapping[Setting, str] | None,
-    restless: Mapping[PgId, Pg],
-) -> tuple[Pg, ...]:
-    """saved: the settings to give back, of a drain that is being cancelled; else None."""
-    own = {move.pg for move in plan.moves} if plan else set()
-    own |= collect_upmap_items(ours).keys()
-    leaving = set(osds)
-    if saved is not None:
-        own |= collect_upmap_items(saved).keys()
+    cancelling, survey = drain.state is DrainState.CANCELLING, context.survey
+    own = {move.pg for move in drain.plan.moves} if drain.plan else set()
+    own |= collect_upmap_items(drain.ours).keys()
+    if cancelling:
+        own |= collect_upmap_items(drain.saved).keys()
+    leaving = set(drain.osds)
     return tuple(
         pg
-        for id_, pg in restless.items()
-        if (id_ in own and (pg.up != pg.acting or not leaving & set(pg.up)))
+        for pg in survey.list_restless_pgs(own | survey.find_ids_by_osds(drain.osds))
+        if (pg.id in own and (pg.up != pg.acting or not leaving & set(pg.up)))
         or leaving & (set(pg.acting) - set(pg.up))
-        or (saved is not None and leaving & (set(pg.up) - set(pg.acting)))
+        or (cancelling and leaving & (set(pg.up) - set(pg.acting)))
     )
 
 
@@ -78,10 +65,11 @@ def list_ready_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
     if drain.plan is None or drain.plan.mechanic not in WALKING or drain.state not in _FORWARD:
         return frozenset()
     survey = context.survey
-    left = {move.pg for move in list_remaining_moves(survey.view, drain)}
-    return frozenset(left - survey.restless.keys() - survey.broken.keys())
+    left = (move.pg for move in list_remaining_moves(survey.view, drain))
+    return frozenset(pg for pg in left if pg not in survey.restless and pg not in survey.broken)
 
 
+@remember_results(limit=2)
 def list_touched_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
     """Return the PGs that the drain's next step may touch.
 
@@ -90,9 +78,14 @@ def list_touched_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
     """
     if ready := list_ready_pgs(drain, context):
         return ready
-    leaving, survey = set(drain.osds), context.survey
-    unsafe = (*survey.restless.values(), *survey.broken.values())
-    return list_own_pgs(drain) | {pg.id for pg in unsafe if leaving & {*pg.up, *pg.acting}}
+    survey = context.survey
+    unsafe = (
+        pg
+        for id_ in survey.find_ids_by_osds(drain.osds)
+        for pg in (survey.restless.get(id_), survey.broken.get(id_))
+        if pg is not None
+    )
+    return list_own_pgs(drain) | {pg.id for pg in unsafe if not {*pg.up, *pg.acting}.isdisjoint(drain.osds)}
 
 
 def at_work(drain: Drain) -> frozenset[OsdId]:

@@ -6,7 +6,7 @@ that the new view does not share with the old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -76,6 +76,23 @@ class Survey:
     incoming: Mapping[OsdId, int]
     """Bytes still on their way to each OSD: shards that have the OSD in `up` and not in `acting`."""
     incoming_pgs: Mapping[OsdId, int]
+    unreported: frozenset[PgId] = frozenset()
+    """PGs of `restless` whose `up` is that of the map and not the one that the view reports (`add_unreported`)."""
+
+    def find_ids_by_osds(self, osds: Collection[OsdId]) -> set[PgId]:
+        """Return the ids of the PGs that have one of the OSDs in `up` or `acting`, by their report or by the map."""
+        index = find_pg_index(self.view.pgs)
+        found = {pg.id for osd in osds for pg in index.list_pgs(osd)}
+        for id_ in self.unreported:
+            pg = self.restless[id_]
+            if not {*pg.up, *pg.acting}.isdisjoint(osds):
+                found.add(id_)
+        return found
+
+    def list_restless_pgs(self, ids: Iterable[PgId]) -> list[Pg]:
+        """Return those of the PGs that are in `restless`, in the order of the view."""
+        known = [id_ for id_ in ids if id_ in self.restless]
+        return [self.restless[id_] for id_ in find_pg_index(self.view.pgs).sort_ids(known)]
 
     def of_osd(self, osd: OsdId) -> tuple[Pg, ...]:
         """Return the PGs that have the OSD in `up` or `acting`."""
@@ -106,7 +123,13 @@ def add_unreported(found: Survey, unreported: Mapping[PgId, tuple[int, ...]]) ->
         return found
     restless = {**found.restless, **sent}
     incoming, incoming_pgs = _count_incoming(view, restless.values())
-    return replace(found, restless=restless, incoming=incoming, incoming_pgs=incoming_pgs)
+    return replace(
+        found,
+        restless=restless,
+        incoming=incoming,
+        incoming_pgs=incoming_pgs,
+        unreported=frozenset(sent),
+    )
 
 
 def survey_pgs(view: ClusterView, before: Survey | None = None) -> Survey:

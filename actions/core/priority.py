@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from predrain.actions.cluster.cluster_view import ClusterView, Pg
@@ -92,30 +92,34 @@ def most_endangered_first(
     every = list(drains)
     if len(every) < 2:
         return every
-    shared = count_exposed_pgs(view, every, outlooks)
+    exposed = find_exposed_drains(view, every, outlooks)
 
     def rank(drain: Drain) -> tuple[bool, bool, float, datetime, str]:
         risk = max((p_fail_30d(view, osd, outlooks) for osd in drain.osds), default=0.0)
-        exposed = shared.get(drain.id, 0) > 0
-        return (not exposed, not is_drain_urgent(drain, outlooks, policy), -risk, drain.created_at, drain.id)
+        urgent = is_drain_urgent(drain, outlooks, policy)
+        return (drain.id not in exposed, not urgent, -risk, drain.created_at, drain.id)
 
     return sorted(every, key=rank)
 
 
-def count_exposed_pgs(
-    view: ClusterView, drains: Iterable[Drain], outlooks: Mapping[DeviceId, Outlook]
-) -> dict[str, int]:
-    """Count the PGs of each drain that have another suspect, or another drain's OSD, among their acting OSDs."""
-    mine = {osd: drain.id for drain in drains for osd in drain.osds}
-    suspects = _find_suspects(list_risks(view, outlooks)) | (mine.keys() & view.osds.keys())
-    shared = dict.fromkeys(mine.values(), 0)
-    if len(suspects) < 2:
-        return shared
-    for pg in find_pg_index(view.pgs).list_pgs_of_any(mine):
-        fates = {mine.get(OsdId(osd), f"osd.{osd}") for osd in pg.acting if osd in suspects}
-        for id_ in fates & shared.keys() if len(fates) > 1 else ():
-            shared[id_] += 1
-    return shared
+def find_exposed_drains(
+    view: ClusterView, drains: Sequence[Drain], outlooks: Mapping[DeviceId, Outlook]
+) -> frozenset[str]:
+    """Return the ids of the drains that have a PG with another suspect, or another drain's OSD, among its acting
+    OSDs.
+    """
+    known = {osd for drain in drains for osd in drain.osds if osd in view.osds}
+    suspects, index = _find_suspects(list_risks(view, outlooks)) | known, find_pg_index(view.pgs)
+
+    def is_exposed(drain: Drain) -> bool:
+        others = suspects.difference(drain.osds)
+        return any(
+            osd in pg.acting and not others.isdisjoint(pg.acting)
+            for osd in drain.osds
+            for pg in index.list_pgs(osd)
+        )
+
+    return frozenset(drain.id for drain in drains if is_exposed(drain))
 
 
 def riskiest_first(

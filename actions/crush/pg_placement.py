@@ -10,7 +10,12 @@ from predrain.actions.crush.crush_hash import hash_two_words
 from predrain.actions.crush.crush_map import ITEM_NONE, CrushMap
 from predrain.actions.crush.crush_rules import FULL_WEIGHT
 from predrain.actions.crush.pool import Pool
-from predrain.actions.crush.raw_sets import FixedOverrides, RawSets, find_placement_seeds
+from predrain.actions.crush.raw_sets import (
+    FixedOverrides,
+    RawSets,
+    find_placement_seeds,
+    fix_overrides,
+)
 from predrain.data.identity_memo import remember_results
 from predrain.data.ids import OsdId, PgId, pg_id, pg_seed
 
@@ -64,12 +69,10 @@ def place_pgs(
     return mapping
 
 
-@remember_results(limit=4)
+@remember_results(limit=16)
 def _fix_overrides(reweights: Mapping[OsdId, float]) -> FixedOverrides:
     """Return overrides in [0, 1] as the map stores them."""
-    return FixedOverrides.from_weights(
-        {int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()}
-    )
+    return fix_overrides({int(osd): round(weight * FULL_WEIGHT) for osd, weight in reweights.items()})
 
 
 def apply_effective_upmaps(

@@ -14,6 +14,7 @@ from predrain.actions.core.pg_survey import at_rest, is_recovering, serving_whol
 from predrain.actions.core.situation import Context
 from predrain.data.drain import Drain
 from predrain.data.hold_reason import HoldReason
+from predrain.data.identity_memo import remember_results
 from predrain.data.ids import OsdId
 from predrain.data.messages import describe_plan_refusal, format_count
 from predrain.data.setting import OsdFlag
@@ -79,7 +80,7 @@ def check_cluster_health(view: ClusterView, drain: Drain, policy: Policy, contex
     """
     if (stretched := STRETCH_TEXTS.get(view.stretch_mode)) is not None:
         return Refuse(HoldReason.UNHEALTHY, stretched, {"stretch_mode": view.stretch_mode.value})
-    bad = [pg for pg in context.survey.restless.values() if not _is_excused_pg(pg, context)]
+    bad = list_troubled_pgs(context)
     touched = list_touched_pgs(drain, context)
     beside = _find_down(view, drain, context)
     stopped = [pg for pg in bad if pg.id in touched or not is_recovering(pg.states)]
@@ -129,7 +130,13 @@ def foreign_trouble(context: Context) -> bool:
     """Return whether a PG is in trouble that we did not cause; the operator's throttles must then be given
     back.
     """
-    return any(not _is_excused_pg(pg, context) for pg in context.survey.restless.values())
+    return bool(list_troubled_pgs(context))
+
+
+@remember_results(limit=2)
+def list_troubled_pgs(context: Context) -> tuple[Pg, ...]:
+    """Return the PGs that are in trouble that we did not cause."""
+    return tuple(pg for pg in context.survey.restless.values() if not _is_excused_pg(pg, context))
 
 
 def _is_excused_pg(pg: Pg, context: Context) -> bool:
@@ -249,10 +256,10 @@ def scrub_errors(view: ClusterView, drain: Drain, policy: Policy, context: Conte
     """Refuse if a PG of the plan has inconsistent or unfound objects: the copy that leaves may be the good
     one.
     """
-    touched = {move.pg for move in drain.plan.moves} if drain.plan else set()
+    survey, touched = context.survey, {move.pg for move in drain.plan.moves} if drain.plan else set()
     bad = [
         pg
-        for pg in context.survey.restless.values()
+        for pg in survey.list_restless_pgs(touched | survey.find_ids_by_osds(drain.osds))
         if (pg.id in touched or any(osd in pg.acting for osd in drain.osds))
         and (pg.unfound_objects or pg.states & {"inconsistent", "recovery_unfound", "backfill_unfound"})
     ]

@@ -44,7 +44,7 @@ def check_redundancy(view: ClusterView, drain: Drain, policy: Policy, context: C
     survey, touched = context.survey, list_touched_pgs(drain, context)
     short = [
         pg
-        for pg in survey.restless.values()
+        for pg in survey.list_restless_pgs(survey.find_ids_by_osds(drain.osds))
         if pg.id in touched
         and any(osd in pg.up or osd in pg.acting for osd in drain.osds)
         and not survey.is_whole(pg)

@@ -53,12 +53,19 @@ def compute_up_sets(
     layout = find_osd_layout(view.osds)
     reweights = layout.overrides
     if weights or out:
-        reweights = {**reweights, **(weights or {}), **dict.fromkeys(out, 0.0)}
+        changes = {**(weights or {}), **dict.fromkeys(out, 0.0)}
+        reweights = _change_overrides(layout, frozenset(changes.items()))
     tree = crush if crush is not None else view.crush
     if not pinned:
         return place_pgs(tree, view.pools, reweights, {}, frozenset(), only)
     down = frozenset[OsdId]() if all_up else layout.down
     return place_pgs(tree, view.pools, reweights, view.upmap_items, down, only, layout.affinities)
+
+
+@lru_cache(maxsize=16)
+def _change_overrides(layout: OsdLayout, changes: frozenset[tuple[OsdId, float]]) -> Mapping[OsdId, float]:
+    """Return the overrides of all OSDs after some have changed. Equal changes give the identical mapping."""
+    return {**layout.overrides, **dict(changes)}
 
 
 def compute_present_up(view: ClusterView, pgs: Collection[PgId]) -> Placement:

@@ -1,8 +1,12 @@
-"""The demo in the terminal: a progress bar with the day and the counts, and the closing table."""
+"""The demo in the terminal: the progress, as a bar with the day and the counts, and the closing table.
+
+In a file or a pipe, where no bar can move, the progress is a line for every ten days.
+"""
 
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
@@ -11,6 +15,9 @@ from rich.table import Table
 
 from predrain.service.app.demo_status import DemoRow
 from predrain.service.demo.demo_run import DaySummary
+
+LINE_DAYS: Final = 10
+"""Simulated days between two lines of progress where the output is not a terminal."""
 
 
 class ProgressBar:
@@ -37,15 +44,16 @@ class ProgressBar:
         self._console.print(line, highlight=False, soft_wrap=True)
 
     def day_over(self, told: DaySummary) -> None:
-        """Advance the bar."""
-        self._bar.update(
-            self._task,
-            description=f"{told.date:%d %b %Y}",
-            total=told.days,
-            completed=told.day,
-            now=f"day {told.day} of {told.days}: {told.drains} draining, {told.drained} drained, "
-            f"{told.failed} failed",
+        """Advance the bar, or print the line that is due."""
+        now = (
+            f"day {told.day} of {told.days}: {told.drains} draining, {told.drained} drained, "
+            f"{told.failed} failed"
         )
+        self._bar.update(
+            self._task, description=f"{told.date:%d %b %Y}", total=told.days, completed=told.day, now=now
+        )
+        if not self._console.is_terminal and told.day % LINE_DAYS == 0:
+            self.print_line(now)
 
     def table_stands(self, rows: tuple[DemoRow, ...]) -> None:
         """Print the closing table."""

@@ -37,6 +37,7 @@ LOOK = timedelta(hours=1)
 SWAP_DEAD = timedelta(days=2)
 SWAP_DRAINED = timedelta(days=1)
 HEALING_STEP = timedelta(minutes=20)
+"""The longest period in which PGs without all copies are counted, or the tick if that is longer."""
 
 ENDED_WELL = frozenset({DrainState.VERIFIED, DrainState.HANDED_OVER})
 MOVING = frozenset(
@@ -124,7 +125,7 @@ class DemoWorld:
         if states & MOVING:
             due.append(now + self.tick)
         if self._healing:
-            due.append(now + HEALING_STEP)
+            due.append(now + max(self.tick, HEALING_STEP))
         due += [when for when, *_ in (*self._deaths[:1], *self._swaps[:1])]
         until = max(now, min(due))
         self.cluster.advance((until - now).total_seconds())

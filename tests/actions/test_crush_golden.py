@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,21 @@ def test_an_osd_that_hangs_in_two_hosts_is_one_copy_of_a_pg_but_may_be_two_shard
     assert made.differing(0, 1) == []
     copies, shards = ([told.count(0) for told in case["sets"]] for case in made.cases)
     assert (max(copies), max(shards)) == (1, 2)
+
+
+@pytest.mark.parametrize("name", sorted(file.name.split(".")[0] for file in CRUSHED.glob("*.txt")))
+def test_a_set_without_an_osd_stays_as_it_is_when_the_override_of_the_osd_falls(name: str) -> None:
+    made, chance, moved = golden(name), Random(name), 0
+    kinds = {(case["rule"], case["size"]) for case in made.cases}
+    osds = sorted({osd for bucket in made.crush.buckets.values() for osd in bucket.items if osd >= 0})
+    for rule, size in sorted(kinds):
+        high = {str(osd): chance.choice([0.5, 1.0, 1.0]) for osd in osds}
+        before = made.placed(rule, size, 200, high)
+        for osd in chance.sample(osds, min(4, len(osds))):
+            low = high | {str(osd): high[str(osd)] * chance.choice([0.0, 0.4])}
+            after = made.placed(rule, size, 200, low)
+            assert [row for row in before if osd not in row] == [
+                row for row, other in zip(after, before, strict=True) if osd not in other
+            ]
+            moved += before != after
+    assert moved > 0

@@ -16,7 +16,7 @@ from predrain.actions.cluster.pg_index import PgIndex, find_pg_index
 from predrain.actions.core import cost_assessment
 from predrain.actions.core.cost_assessment import find_disks_at_risk
 from predrain.actions.core.outlook_index import find_outlook_index
-from predrain.actions.core.pg_survey import survey_pgs
+from predrain.actions.core.pg_survey import add_unreported, survey_pgs
 from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.worlds import build_world
 from predrain.data.identity_memo import LatestResults
@@ -73,6 +73,29 @@ def test_index_layout_and_survey_follow_a_cluster_through_mishaps(name: str, see
         assert {osd: row.reweight for osd, row in view.osds.items()} == {
             OsdId(osd): fixed / 0x10000 for osd, fixed in cluster.osdmap.reweights.items()
         }
+
+
+@settings(max_examples=3)
+@given(seed=st.integers(0, 2**32))
+def test_the_pgs_found_by_an_osd_are_those_that_name_it_by_their_report_or_by_the_map(seed: int) -> None:
+    cluster, chance = make_cluster("tiny", seed), Random(seed)
+    for _ in range(10):
+        mishap(cluster, chance)
+        cluster.advance(chance.choice([0.0, 1.0, 60.0]))
+        view = cluster.view()
+        away = {
+            pg.id: tuple(chance.sample(list(view.osds), len(pg.up)))
+            for pg in chance.sample(list(view.pgs.values()), 4)
+        }
+        survey = add_unreported(survey_pgs(view), away)
+        osds = chance.sample(list(view.osds), 2)
+        by_report = {id_ for id_, pg in view.pgs.items() if {*pg.up, *pg.acting}.intersection(osds)}
+        by_map = {id_ for id_, up in away.items() if set(up).intersection(osds)}
+        found = survey.find_ids_by_osds(osds)
+        assert found == by_report | by_map
+        assert survey.list_restless_pgs(found) == [
+            survey.restless[id_] for id_ in view.pgs if id_ in found and id_ in survey.restless
+        ]
 
 
 @pytest.mark.parametrize("name", ["tiny", pytest.param("ec_two_a_host", marks=pytest.mark.slow)])

@@ -8,7 +8,7 @@ from datetime import timedelta
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.decision_answers import DrainProposal
 from predrain.actions.core.priority import (
-    count_exposed_pgs,
+    find_exposed_drains,
     most_endangered_first,
     p_fail_30d,
     riskiest_first,
@@ -99,13 +99,13 @@ def test_drains_whose_pgs_hold_two_suspects_go_before_others_however_late_they_c
         or osd not in (one, two)
     )
     drains = [drain_of(lone, 0), drain_of(one, 5), drain_of(two, 6)]
-    shared = count_exposed_pgs(view, drains, {})
-    assert shared[drains[1].id] >= 1
+    exposed = find_exposed_drains(view, drains, {})
+    assert drains[1].id in exposed
     ordered = most_endangered_first(view, drains, {}, POLICY)
-    ranks = [shared[drain.id] > 0 for drain in ordered]
+    ranks = [drain.id in exposed for drain in ordered]
     assert ranks == sorted(ranks, reverse=True)
 
 
 def test_a_lone_drain_endangers_nobody() -> None:
     view = calm_view()
-    assert count_exposed_pgs(view, [a_drain(0)], {}) == {a_drain(0).id: 0}
+    assert find_exposed_drains(view, [a_drain(0)], {}) == frozenset()

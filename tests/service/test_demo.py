@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from predrain.actions.core.drain_policy import Mode
 from predrain.actions.simulator import ClientLoad
@@ -27,7 +29,8 @@ from predrain.service.config.settings import Settings
 from predrain.service.demo import demo_world
 from predrain.service.demo.demo_counts import DemoLedger, build_result_table
 from predrain.service.demo.demo_fleet import DemoFleet, TooFewDrives, at_hour, read_histories
-from predrain.service.demo.demo_run import FLEET, Demo, finish_run_counts, without_predrain
+from predrain.service.demo.demo_run import FLEET, DaySummary, Demo, finish_run_counts, without_predrain
+from predrain.service.demo.demo_terminal import ProgressBar
 from predrain.service.demo.demo_world import DemoWorld
 from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.forecasting.known_fates import lives_of
@@ -271,6 +274,16 @@ def test_hours_felt_are_those_in_which_clients_lost_a_fiftieth_of_their_ops() ->
     assert ledger.felt_seconds == 3600
     assert ledger.served / ledger.offered == pytest.approx(289 / 300)
     assert ledger.slow_ops == 3
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_demo_prints_a_line_for_every_ten_days_where_no_bar_can_move(*, terminal: bool) -> None:
+    output = io.StringIO()
+    progress = ProgressBar(Console(file=output, force_terminal=terminal, width=100))
+    for day in range(1, 26):
+        progress.day_over(DaySummary(day, 160, date(2018, 1, 21) + timedelta(days=day), 4, 1, 2))
+    expected = "".join(f"day {day} of 160: 4 draining, 2 drained, 1 failed\n" for day in (10, 20))
+    assert output.getvalue() == ("" if terminal else expected)
 
 
 @pytest.mark.slow
