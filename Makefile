@@ -146,7 +146,7 @@ test: begin-times .venv/.dev $(PAGE)/dist/index.html ## lint, all unit and prope
 	@.ci/apt --optional "tests on a real Kafka, PostgreSQL and Prometheus are skipped" --asleep $(SERVER_PACKAGES)
 	@if [ "$$(id -u)" = 0 ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
 	  else echo "skipped: one drain on a throw-away Ceph cluster, which needs root (sudo make test-ceph)"; fi
-	@$(PARTS) --last --minutes 15 tests='$(PYTEST) -m "not ceph and not machine and not long and (not system or core)"' \
+	@$(PARTS) --last --minutes 15 tests='$(PYTEST_SYSTEM) -m "not ceph and not machine and not long and (not system or core)"' \
 	  $(LINT) $(PROGRAMS) $(PAGE_TESTS) ceph='[ "$$(id -u)" != 0 ] || CEPH_UNDER_TEST=pacific .venv/bin/pytest -m "ceph and core" tests/system/ceph'
 
 test-all: begin-times .venv/.dev $(PAGE)/dist/index.html ## every test but the nightly ones: all real servers, and Ceph of three releases (root)
