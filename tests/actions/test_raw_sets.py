@@ -86,7 +86,7 @@ def test_when_an_osd_goes_out_only_the_pgs_that_it_holds_are_computed(computed: 
 
 
 def test_when_an_osd_comes_in_again_every_pg_is_computed(computed: list[int]) -> None:
-    known, rows = RawSets(limit=1), np.arange(POOL.pg_num)
+    known, rows = RawSets(limit=2), np.arange(POOL.pg_num)
     known.find(VIEW.crush, fix_overrides(WHOLE | {1: 0}), POOL, rows)
     computed.clear()
     known.find(VIEW.crush, fix_overrides(WHOLE), POOL, rows)

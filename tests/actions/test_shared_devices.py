@@ -106,6 +106,19 @@ def test_drains_whose_pgs_hold_two_suspects_go_before_others_however_late_they_c
     assert ranks == sorted(ranks, reverse=True)
 
 
+def test_a_drain_is_exposed_exactly_if_one_of_its_pgs_serves_from_another_suspect_too() -> None:
+    view = calm_view()
+    suspect = max(view.osds)
+    outlooks = {device(suspect): bad_outlook(suspect)}
+    expected = {osd: any({osd, suspect} <= set(pg.acting) for pg in view.pgs.values()) for osd in view.osds}
+    del expected[suspect]
+    found = {
+        osd: find_exposed_drains(view, [a_drain(osd)], outlooks) == {a_drain(osd).id} for osd in expected
+    }
+    assert found == expected
+    assert set(expected.values()) == {False, True}
+
+
 def test_a_lone_drain_endangers_nobody() -> None:
     view = calm_view()
     assert find_exposed_drains(view, [a_drain(0)], {}) == frozenset()
