@@ -14,6 +14,7 @@ import msgspec
 from predrain.data.outlook import SurvivalCurve
 from predrain.data.refusal import Refusal
 from predrain.data.setting import Setting, read_setting
+from predrain.data.wire_names import find_wire_name
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ class JsonShape(Generic[T]):
     @property
     def fields(self) -> tuple[str, ...]:
         """Names on the wire, in order."""
-        return self._struct.__struct_fields__
+        return self._struct.__struct_encode_fields__
 
     def write(self, value: T) -> bytes:
         """Return the JSON of `value`. Raises InvalidValue."""
@@ -120,19 +121,23 @@ def _write_special(value: object) -> str | list[float]:
 
 
 def _struct_of(kind: type) -> type[msgspec.Struct]:
-    """Build the strict twin of a dataclass: same names, same defaults, nothing else allowed."""
+    """Build the strict twin of a dataclass: same names, same defaults, nothing else allowed.
+
+    The JSON has the name that a field's metadata gives (`name_on_wire`).
+    """
     hints = typing.get_type_hints(kind)
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    fields: list[tuple[str, Any, Any]] = []
     for field in dataclasses.fields(kind):
-        strict = _to_strict_type(hints[field.name])
+        strict, name = _to_strict_type(hints[field.name]), find_wire_name(field.name, field.metadata)
         if field.default is not dataclasses.MISSING:
-            fields.append((field.name, strict, field.default))
+            default = msgspec.field(default=field.default, name=name)
         elif field.default_factory is not dataclasses.MISSING:
             # A dataclass that is its own default has a twin that is, too.
             factory = strict if field.default_factory is hints[field.name] else field.default_factory
-            fields.append((field.name, strict, msgspec.field(default_factory=factory)))
+            default = msgspec.field(default_factory=factory, name=name)
         else:
-            fields.append((field.name, strict))
+            default = msgspec.field(name=name)
+        fields.append((field.name, strict, default))
     return msgspec.defstruct(
         kind.__name__, fields, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     )

@@ -105,6 +105,11 @@ def _run(figure: Figure, side: str) -> int:
     except MissingInput as absent:
         print(json.dumps({"absent": str(absent)}))
         return 0
+    if work.amount <= 0 or work.seconds <= 0:
+        print(
+            f"{figure.name}: {side} did {work.amount} in {work.seconds} s, which is no rate", file=sys.stderr
+        )
+        return 1
     print(json.dumps({**asdict(work), "gigabytes": peak_gigabytes()}))
     return 0
 
@@ -123,17 +128,22 @@ def _row(figure: Figure, ours: dict[str, Any], baseline: dict[str, Any]) -> tupl
     if "absent" in ours:
         return (figure.name, "-", "-", "-", figure.beside, figure.target, ours["absent"])
     work = Work(ours["amount"], ours["seconds"], ours["cpu"])
-    met = "met" if figure.meets(work, ours["gigabytes"]) else MISSED
+    verdict = ""
+    if figure.target and figure.meets is not None:
+        verdict = _tell_verdict(figure.meets(work, ours["gigabytes"]))
     ratio, beside = "-", figure.beside
     if "absent" in baseline:
         beside = f"{beside}: {baseline['absent']}"
     else:
         other = Work(baseline["amount"], baseline["seconds"], baseline["cpu"])
-        ratio = f"{work.rate / other.rate:.2f}"
+        rates = work.rate / other.rate
+        ratio = f"{rates:.2f}"
         note = f", {baseline['note']}" if baseline["note"] else ""
         if figure.most_times is not None:
             times = work.cpu_each / other.cpu_each
-            met = f"{'met' if times <= figure.most_times else MISSED} {times:.2f} times the CPU;"
+            verdict = f"{_tell_verdict(times <= figure.most_times)} {times:.2f} times the CPU;"
+        if figure.least_rate is not None:
+            verdict = f"{_tell_verdict(rates >= figure.least_rate)} {rates:.2f} times the rate;"
         beside = f"{beside}{note}: {_told(other, figure.unit)}, {baseline['gigabytes']:.2f} GB"
     return (
         figure.name,
@@ -142,8 +152,12 @@ def _row(figure: Figure, ours: dict[str, Any], baseline: dict[str, Any]) -> tupl
         ratio,
         beside,
         figure.target,
-        f"{met if figure.target else ''} {ours['note']}".strip(),
+        f"{verdict} {ours['note']}".strip(),
     )
+
+
+def _tell_verdict(met: bool) -> str:
+    return "met" if met else MISSED
 
 
 def _told(work: Work, unit: str) -> str:

@@ -107,13 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         format_cost_table(compare_failure_costs(forecasts, fates, layout, Policy(), words, tell=_tell)),
         end="\n\n",
     )
-    rungs = []
+    cost_rows = []
     for name, policy in policies():
-        rungs.append(
+        cost_rows.append(
             FailureCostRow(name, policy.failure_cost, worth_of(forecasts, fates, layout, policy, words))
         )
-        _tell(f"{name}: held back {dict(rungs[-1].worth.refused)}")
-    print(format_cost_table(rungs), end="\n\n")
+        _tell(f"{name}: held back {dict(cost_rows[-1].worth.refused)}")
+    print(format_cost_table(cost_rows), end="\n\n")
     half = np.random.default_rng(SEED).permutation(len(fates.last)) % 2 == 0
     for hours in (1, 24):
         for name, policy in prices(layout):

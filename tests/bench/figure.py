@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 class MissingInput(Exception):
@@ -66,11 +66,14 @@ class Figure:
     beside: str
     """What the baseline is."""
     target: str
-    meets: Callable[[Work, float], bool] = field(default=lambda _work, _gigabytes: True)
+    meets: Callable[[Work, float], bool] | None = None
+    """Whether the work, with its peak in gigabytes, meets the target; None: the baseline is needed to say so."""
     long: bool = False
     """Takes minutes: measured when asked for."""
     most_times: float | None = None
     """The target is this multiple of the baseline's processor time for the same amount; None: it is another."""
+    least_rate: float | None = None
+    """The target is this multiple of the baseline's rate by the clock; None: it is another."""
 
 
 def peak_gigabytes() -> float:

@@ -48,12 +48,12 @@ def features(paths: Sequence[Path] | None = None) -> Work:
     from predrain.data.history import HistoryFiles
     from predrain.models.forecast.part_executor import ThreadExecutor
 
-    work, crew = Work(), ThreadExecutor(2)
+    work, executor = Work(), ThreadExecutor(2)
     _warm()
     with work.timed():
         files = HistoryFiles(paths or [half_year()], threads=2)
-        for count, columns in crew.map_parts(
-            partial(_measured, files=files), files.split_into_parts(crew.rows_per_part)
+        for count, columns in executor.map_parts(
+            partial(_measured, files=files), files.split_into_parts(executor.rows_per_part)
         ):
             work.amount += count
             work.note = f"{columns} features"

@@ -19,10 +19,11 @@ from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.pg_survey import survey_pgs
 from predrain.actions.core.situation import Context, SentMemory
 from predrain.actions.crush.crush_map import CrushMap, CrushRule, RuleStep
+from predrain.actions.crush.crush_rules import FULL_WEIGHT
 from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
 from predrain.actions.engine.plan_building import plan_drain
-from predrain.actions.simulator.cluster_spec import crush_tree
+from predrain.actions.simulator.cluster_spec import crush_tree, crush_weight
 from predrain.actions.simulator.worlds import TB, build_osd_specs
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import DeviceId, OsdId
@@ -69,7 +70,7 @@ def generated(
         release="reef",
         osds={
             osd.id: Osd(
-                osd.id, osd.host, osd.rack, DeviceId(f"D_{osd.id}"), True, 1.0, size_bytes / 2**40,
+                osd.id, osd.host, osd.rack, DeviceId(f"D_{osd.id}"), True, 1.0, crush_weight(size_bytes) / FULL_WEIGHT,
                 size_bytes=size_bytes, used_bytes=held[osd.id] * shard,
             )
             for osd in osds

@@ -6,7 +6,6 @@ Readings: six thousand drives with a month of history each, ten looks late, as a
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import subprocess
 import sys
@@ -20,8 +19,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
-from kafka import KafkaConsumer
 
 from predrain.data.clock import SystemClock
 from predrain.data.log.kafka import Broker, KafkaLog
@@ -35,6 +34,7 @@ from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.latency_ingest import LatencyIngest
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, Work
+from tests.bench.raw_clients import copy_rows, open_raw_consumer
 from tests.bench.stage import NOW, Stage, stage
 
 WORKERS = 2
@@ -42,10 +42,9 @@ DRIVES, LOOKS, MONTH = 6_000, 10, 31
 HOSTS, MINUTES = 100, 60
 A_SECOND, SECONDS, TICK = 1_000, 30, 0.05
 STEP = 500
-RAW = (
-    "CREATE TABLE raw (key text, at timestamptz, value bytea, PRIMARY KEY (key, at))",
-    "INSERT INTO raw VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-)
+RAW_TABLE = "CREATE TABLE raw (key text, at timestamptz, value bytea)"
+"""Without a key: a reading that comes twice while the consumers share out the partitions would end a COPY."""
+RAW_COPY, RAW_TYPES = "COPY raw FROM STDIN (FORMAT BINARY)", ("text", "timestamptz", "bytea")
 
 
 def worked() -> Work:
@@ -59,7 +58,7 @@ def worked() -> Work:
 
 
 def worked_raw() -> Work:
-    """Two processes with the raw clients: polled, json.loads, one INSERT a reading, committed."""
+    """Two processes with the raw clients: polled by confluent-kafka, parsed by msgspec, copied, committed."""
     with open_stage() as at:
         total = send_all(at, Topic.READINGS, build_looks(scene.drives(DRIVES)))
         with _raw_crew(at):
@@ -98,13 +97,13 @@ def kept() -> Work:
 
 def kept_raw() -> Work:
     """The raw client, one process: the same batches polled and committed, nothing done with them."""
-    with open_stage() as at, closing(open_raw_consumer(at.bootstrap, "predrain.latency")) as consumer:
+    with open_stage() as at, open_raw_consumer(at.bootstrap, "predrain.latency") as consumer:
 
         def step() -> int:
-            found = consumer.poll(1_000, max_records=STEP)
+            found = consumer.poll_records(STEP)
             if found:
                 consumer.commit()
-            return sum(map(len, found.values()))
+            return len(found)
 
         return _drained(at, step)
 
@@ -257,7 +256,7 @@ def _crew(at: Stage) -> Iterator[None]:
 @contextmanager
 def _raw_crew(at: Stage) -> Iterator[None]:
     with psycopg.connect(at.database) as connection:
-        connection.execute(RAW[0].encode())
+        connection.execute(RAW_TABLE.encode())
     fork = multiprocessing.get_context("spawn")
     crew = [fork.Process(target=_raw, args=(at.bootstrap, at.database), daemon=True) for _ in range(WORKERS)]
     for one in crew:
@@ -271,33 +270,20 @@ def _raw_crew(at: Stage) -> Iterator[None]:
 
 
 def _raw(bootstrap: str, database: str) -> None:
-    """What anybody would write first."""
-
-    consumer = open_raw_consumer(bootstrap, "predrain.readings")
-    with psycopg.connect(database) as connection:
+    """Take readings for ever: the least that any program would do with them."""
+    with (
+        open_raw_consumer(bootstrap, "predrain.readings") as consumer,
+        psycopg.connect(database) as connection,
+    ):
         while True:
-            found = consumer.poll(500, max_records=1_000)
             rows = [
-                (one.key.decode(), json.loads(one.value)["body"]["taken_at"], one.value)
-                for records in found.values()
-                for one in records
+                (key.decode(), datetime.fromisoformat(msgspec.json.decode(value)["body"]["taken_at"]), value)
+                for key, value in consumer.poll_records(1_000)
             ]
             if rows:
-                with connection.cursor() as cursor:
-                    cursor.executemany(RAW[1].encode(), rows)
+                copy_rows(connection, RAW_COPY, RAW_TYPES, rows)
                 connection.commit()
                 consumer.commit()
-
-
-def open_raw_consumer(bootstrap: str, topic: str) -> Any:
-    return KafkaConsumer(
-        topic,
-        bootstrap_servers=[bootstrap],
-        group_id="raw",
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        fetch_max_wait_ms=50,
-    )
 
 
 def _rows(at: Stage, table: str) -> int:
@@ -309,7 +295,7 @@ def _rows(at: Stage, table: str) -> int:
 FIGURES = (
     Figure(
         "stream: readings, two workers", "readings", worked, worked_raw,
-        "raw clients, json.loads, one INSERT each", "5,000 a second on 2 cores", lambda work, _: work.rate >= 5_000,
+        "confluent-kafka, JSON parsed, COPY", "5,000 a second on 2 cores", lambda work, _: work.rate >= 5_000,
     ),
     Figure(
         "stream: reading to outlook, p99", "reading", soon, soon_raw,

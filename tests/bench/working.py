@@ -1,9 +1,10 @@
 """What a reading costs a worker in processor time, beside the least that any worker would do with it.
 
 The worker takes readings out of Kafka, judges, stores and scores them, stores the outlooks and commits. The baseline
-does the same amount with nothing around it: kafka-python, one parse of the JSON, the bundle's trees on a batch, and
-COPY of the received bytes and of the probabilities in PostgreSQL's binary format. Both take the same readings from
-servers of their own, after every drive has been taken over, and only the process itself is counted.
+does the same amount with nothing around it: a client of Kafka, one parse of the JSON, the trees on a batch, and
+COPY of the received bytes and of the probabilities in PostgreSQL's binary format. The client is kafka-python, which
+predrain uses; the note has the same with confluent-kafka. All take the same readings from servers of their own, after
+every drive has been taken over, and only the process itself is counted.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from predrain.service.processes.worker_process import WorkerProcess
 from predrain.service.runtime.python_runtime import tune_runtime
 from tests.bench import stage as scene
 from tests.bench.figure import Figure, Work
-from tests.bench.streaming import (
-    build_looks,
-    build_month,
+from tests.bench.raw_clients import (
+    ConfluentConsumer,
+    PythonConsumer,
+    RawConsumer,
+    copy_rows,
     open_raw_consumer,
-    open_stage,
-    save_months,
-    send_all,
 )
+from tests.bench.streaming import build_looks, build_month, open_stage, save_months, send_all
 
 DRIVES, LOOKS, STEP = 3_000, 6, 500
 MOST_TIMES = 3.5
@@ -80,13 +81,20 @@ def worked() -> Work:
 
 
 def worked_raw() -> Work:
-    """The baseline, in this process."""
+    """The baseline, in this process, by the client that predrain uses."""
+    fast = _take_all_raw(ConfluentConsumer)
+    work = _take_all_raw(PythonConsumer)
+    work.note += f"; by confluent-kafka {1e6 * fast.cpu_each:.0f} us"
+    return work
+
+
+def _take_all_raw(client: type[ConfluentConsumer | PythonConsumer]) -> Work:
     with open_stage() as at:
         fleet = scene.drives(DRIVES)
         bundle = Bundle.load(threads=1)
         columns = _build_columns(bundle, fleet)
         with (
-            closing(open_raw_consumer(at.bootstrap, "predrain.readings")) as consumer,
+            open_raw_consumer(at.bootstrap, "predrain.readings", client) as consumer,
             psycopg.connect(at.database) as connection,
         ):
             for table in TABLES:
@@ -95,28 +103,23 @@ def worked_raw() -> Work:
             return _take_all(at, fleet, lambda: _take_raw(consumer, connection, bundle, columns))
 
 
-def _take_raw(consumer: Any, connection: Any, bundle: Bundle, columns: Any) -> int:
+def _take_raw(consumer: RawConsumer, connection: Any, bundle: Bundle, columns: Any) -> int:
     """Take one batch; return how many readings it had. columns: (STEP or more, columns of the trees)."""
-    found = consumer.poll(100, max_records=STEP)
-    records = [one for some in found.values() for one in some]
+    records = [value for _, value in consumer.poll_records(STEP)]
     if not records:
         return 0
     keys = []
-    for one in records:
-        body = msgspec.json.decode(one.value)["body"]
+    for value in records:
+        body = msgspec.json.decode(value)["body"]
         keys.append((body["device"], to_microseconds(datetime.fromisoformat(body["taken_at"]))))
     hazard = predict_hazards(bundle.booster, columns[: len(records)], 1)
     chances = compute_failure_probabilities(hazard).tolist()
-    values = (
-        ((*key, one.value) for key, one in zip(keys, records, strict=True)),
+    tables = (
+        ((*key, value) for key, value in zip(keys, records, strict=True)),
         ((*key, *row) for key, row in zip(keys, chances, strict=True)),
     )
-    with connection.cursor() as cursor:
-        for (statement, types), rows in zip(COPIES, values, strict=True):
-            with cursor.copy(statement.encode()) as copy:
-                copy.set_types(types)
-                for row in rows:
-                    copy.write_row(row)
+    for (statement, types), rows in zip(COPIES, tables, strict=True):
+        copy_rows(connection, statement, types, rows)
     connection.commit()
     consumer.commit()
     return len(records)

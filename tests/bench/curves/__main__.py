@@ -103,7 +103,7 @@ def _asked() -> argparse.Namespace:
         "--tick",
         type=float,
         default=10,
-        help="seconds between two looks of the controller where nothing was sent lately",
+        help="seconds between two polls of the controller where nothing was sent lately",
     )
     parser.add_argument(
         "--fast-maps", type=float, default=0.25, help="seconds between two maps in the third kind of window"

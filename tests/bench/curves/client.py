@@ -4,7 +4,7 @@ Open loop: an operation is due at its time whether or not earlier ones have come
 then; so a cluster that stalls cannot hide the operations that were due meanwhile. Arrivals are Poisson. Times are
 `time.monotonic()`, which all processes of a machine share.
 
-Given: path of ceph.conf, client name, keyring, then a line of JSON on stdin for each wish: {"rate": operations a
+Given: path of ceph.conf, client name, keyring, then a line of JSON on stdin for each order: {"rate": operations a
 second}, or end of file to stop. Pools and objects come first: {"pools": {name: objects}}. Told on stdout, twice a
 second: a list of [due, milliseconds or null where it failed, pool, object].
 """
@@ -33,12 +33,12 @@ def main(conf, name, keyring):
             key = f"op{number:05d}"
             ioctx.write_full(key, data)
             targets.append((ioctx, pool, key))
-    done, turn, wish = [], threading.Lock(), {"rate": 0.0, "over": False}
+    done, turn, order = [], threading.Lock(), {"rate": 0.0, "over": False}
 
     def listen():
         for line in sys.stdin:
-            wish["rate"] = json.loads(line)["rate"]
-        wish["over"] = True
+            order["rate"] = json.loads(line)["rate"]
+        order["over"] = True
 
     def tell():
         while True:
@@ -52,16 +52,16 @@ def main(conf, name, keyring):
         threading.Thread(target=work, daemon=True).start()
     chance = random.Random(1)
     due, rate = 0.0, 0.0
-    while not wish["over"]:
-        if wish["rate"] != rate:
-            rate, due = wish["rate"], time.monotonic()
+    while not order["over"]:
+        if order["rate"] != rate:
+            rate, due = order["rate"], time.monotonic()
         if not rate:
             time.sleep(0.01)
             continue
         due += chance.expovariate(rate)
-        while (left := due - time.monotonic()) > 0 and wish["rate"] == rate and not wish["over"]:
+        while (left := due - time.monotonic()) > 0 and order["rate"] == rate and not order["over"]:
             time.sleep(min(left, 0.05))
-        if wish["rate"] != rate:
+        if order["rate"] != rate:
             continue
         ioctx, pool, key = targets[chance.randrange(len(targets))]
 

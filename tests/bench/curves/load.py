@@ -75,9 +75,9 @@ class Clients:
         self._listener.join()
         self._process.stdout.close()
 
-    def _say(self, wish: Mapping[str, object]) -> None:
+    def _say(self, order: Mapping[str, object]) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(wish) + "\n")
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
 
     def _listen(self) -> None:

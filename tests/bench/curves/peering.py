@@ -65,11 +65,11 @@ def untouched(cluster: MiniCluster) -> list[dict[str, Any]]:
     """PGs of the pool that are at rest where CRUSH wants them."""
     dump = cluster.json("osd dump")
     pool = next(pool["pool"] for pool in dump["pools"] if pool["pool_name"] == _POOL)
-    pinned = {item["pgid"] for item in dump["pg_upmap_items"]}
+    mapped = {item["pgid"] for item in dump["pg_upmap_items"]}
     return [
         pg
         for pg in cluster.pgs()
-        if pg["pgid"].startswith(f"{pool}.") and pg["pgid"] not in pinned and pg["state"] == "active+clean"
+        if pg["pgid"].startswith(f"{pool}.") and pg["pgid"] not in mapped and pg["state"] == "active+clean"
     ]
 
 

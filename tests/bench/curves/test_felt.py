@@ -19,7 +19,7 @@ def test_an_operation_counts_from_when_it_was_due_in_the_window_where_it_was_due
     assert (before.slow, after.slow) == (1, 0)
 
 
-def test_what_comes_back_late_is_served_in_a_later_window() -> None:
+def test_an_operation_that_comes_back_late_is_served_in_a_later_window() -> None:
     ops = [Op(n / 10, 3000.0 if n < 50 else 1.0, "1.0") for n in range(100)]
     first, second = window(ops, 0, 5), window(ops, 5, 10)
     assert (first.offered, second.offered) == (50, 50)
