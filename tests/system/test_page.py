@@ -353,7 +353,7 @@ def test_the_forecast_view_replays_other_costs_of_a_failure_and_marks_where_one_
     picture(page, "forecast-preview")
 
 
-def test_what_is_unknown_of_the_forecast_is_told_with_its_reason(desk: Opened) -> None:
+def test_the_forecast_view_shows_the_reason_for_each_unknown_value(desk: Opened) -> None:
     body = desk.api("forecast")
     body |= {"checked_at": None, "drift": [], "calibration": [], "comparison": None, "since": None}
     answering(desk.page, "forecast", body)

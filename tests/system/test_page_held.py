@@ -57,7 +57,9 @@ def make_admin(page: Page) -> None:
     page.route(re.compile(r"/api/v1/session$"), answer)
 
 
-def test_who_has_no_scope_admin_is_told_so_where_it_is_needed(desk: Opened, token: str) -> None:
+def test_the_insist_button_is_off_for_a_person_without_scope_admin_and_names_that_scope(
+    desk: Opened, token: str
+) -> None:
     drain = held(desk)
     answering(desk.page, "drains/[^/]+", drain)
     page = settled(desk.go(f"/drains/{drain['id']}", token))
@@ -96,7 +98,7 @@ def test_a_stuck_cancel_offers_its_ways_out_and_the_last_one_wants_the_osd_typed
     assert desk.complaints == []
 
 
-def test_who_insists_names_guards_gives_a_reason_and_types_the_osd(desk: Opened, token: str) -> None:
+def test_an_insistence_requires_chosen_guards_a_reason_and_the_typed_osd(desk: Opened, token: str) -> None:
     drain = held(desk)
     answering(desk.page, "drains/[^/]+", drain)
     make_admin(desk.page)

@@ -127,7 +127,9 @@ def test_the_page_of_a_history_that_is_kept_apart_leads_to_the_disk_and_has_the_
     expect(page).to_have_url(opened.address(f"/devices/{device}"))
 
 
-def test_who_may_only_look_is_told_why_the_buttons_are_off(opened: Opened, service: Target) -> None:
+def test_a_visitor_without_scope_act_is_shown_why_the_buttons_are_off(
+    opened: Opened, service: Target
+) -> None:
     device = deliver(service, "LOOKED-AT")
     page = settled(opened.go(f"/devices/{device}"))
     button = card(page).get_by_role("button", name=f"It is in {HOMES[0]}")

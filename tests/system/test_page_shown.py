@@ -91,7 +91,7 @@ def test_a_dead_disk_is_not_to_be_drained_on_its_own_page_either(desk: Opened, t
     expect(page.get_by_role("button", name="Propose a drain")).to_have_attribute("aria-disabled", "true")
 
 
-def test_what_can_wait_is_called_so_on_the_fleet_and_among_the_alerts(desk: Opened) -> None:
+def test_disks_to_be_replaced_soon_are_marked_can_wait_in_the_fleet_and_alerts_views(desk: Opened) -> None:
     warned = [osd for osd in desk.api("osds")["items"] if osd["status"] == "warning"]
     assert warned, "the demo has disks to be replaced soon"
     page = settled(desk.go("/fleet"))
@@ -168,10 +168,10 @@ def test_a_sign_in_that_was_waved_away_can_be_asked_for_again(desk: Opened) -> N
     ("intent", "asks", "does"),
     [
         ("fill", "Fill osd.", "Approve: move {tib:.1f} TiB onto osd."),
-        ("quarantine", "lead no PGs while it is slow?", "stops leading PGs"),
+        ("quarantine", "the primary of no PG while it is slow?", "becomes the primary of no PG"),
     ],
 )
-def test_what_empties_no_disk_is_asked_for_by_what_it_does(
+def test_the_page_of_a_fill_or_quarantine_names_its_effect_and_no_emptying_of_a_disk(
     desk: Opened, token: str, intent: str, asks: str, does: str
 ) -> None:
     body = desk.api(f"drains/{desk.api('drains')['items'][0]['id']}")

@@ -173,7 +173,7 @@ def test_chosen_disks_are_noted_and_proposed_by_the_routes_of_a_single_disk(desk
     assert len(asked) == 4
 
 
-def test_who_may_not_act_chooses_disks_but_asks_for_nothing(desk: Opened) -> None:
+def test_a_visitor_without_scope_act_can_choose_disks_but_the_action_buttons_are_off(desk: Opened) -> None:
     page = settled(desk.go("/fleet?table=1"))
     bar = choose_rows_on_page(page, 1)
     for name in ("Silence", "Say what became of them", "Propose drains"):

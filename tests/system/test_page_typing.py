@@ -68,7 +68,7 @@ def test_text_that_is_typed_just_before_a_link_is_followed_stays_out_of_the_next
     assert page.url.endswith("/drains")
 
 
-def test_what_is_typed_right_after_the_key_that_opens_find_is_in_its_box(desk: Opened) -> None:
+def test_the_find_box_holds_the_text_that_is_typed_right_after_the_key_that_opens_it(desk: Opened) -> None:
     answering(desk.page, "osds", many_disks(desk, 6_000, 20))
     page = settled(desk.go("/fleet"))
     page.keyboard.type("/osd.4217")

@@ -165,7 +165,7 @@ def test_a_claim_says_who_may_do_what(
     assert who(door)["scopes"] == scopes
 
 
-def test_who_may_only_read_halts_nothing(door: Door, provider: LocalProvider) -> None:
+def test_a_halt_by_a_person_with_scope_read_alone_is_refused(door: Door, provider: LocalProvider) -> None:
     provider.person["groups"] = []
     follow(door)
     answer = door.browser.post(HALT, json={"reason": "x"}, headers={CSRF_HEADER: who(door)["csrf_token"]})
@@ -204,7 +204,7 @@ def record(door: Door) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_who_signs_in_is_on_record_and_the_code_that_let_them_in_is_not(door: Door) -> None:
+def test_the_audit_names_the_person_who_signs_in_but_not_the_authorization_code(door: Door) -> None:
     follow(door)
     assert record(door) == [("oidc:anna", "GET /sign-in/return", "303")]
 
@@ -226,7 +226,7 @@ def test_sign_ins_that_are_refused_are_counted_on_record(
 
 
 @pytest.mark.parametrize("readers", [("storage",)])
-def test_whom_the_provider_knows_and_nothing_is_granted_to_is_on_record_by_name(
+def test_a_person_known_to_the_provider_but_granted_no_scope_is_named_in_the_audit(
     door: Door, provider: LocalProvider
 ) -> None:
     provider.person["groups"] = ["sales"]
@@ -367,7 +367,7 @@ def test_an_answer_of_the_provider_that_is_too_long_is_refused(door: Door, provi
     assert "does not end its answer" in answer.json()["detail"]
 
 
-def test_what_the_provider_refuses_is_said(door: Door) -> None:
+def test_a_refusal_by_the_provider_is_reported_with_its_error(door: Door) -> None:
     answer = door.browser.get("/sign-in/return", params={"error": "access_denied", "state": "x"})
     assert answer.status_code == 403
     assert "access_denied" in answer.json()["detail"]

@@ -65,12 +65,17 @@ class Daemons:
 
 
 def born(pid: int) -> str | None:
-    """Start time of a process; None when it is gone or a zombie. Tells a process from a later one with its id."""
+    """Start time of a process; None when it is gone or a zombie. Tells a process from a later one with its id.
+
+    The first thread of a process is a zombie, too, while the others end for an `exec`, as when ceph-mgr starts itself
+    anew: such a process has more than one thread and lives. A second ceph-mgr of its name would take turns with it.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return None
-    return None if fields[0] == "Z" else fields[19]
+    state, threads, start = fields[0], int(fields[17]), fields[19]
+    return None if state == "Z" and threads <= 1 else start
 
 
 AIO_CONTEXTS = Path("/proc/sys/fs/aio-max-nr")

@@ -222,7 +222,7 @@ def test_a_disk_that_turns_bad_is_drained_before_it_fails_and_nobody_misses_a_by
     assert {pool: whole.read_back(pool) for pool in written} == written
     assert whole.json("config dump") == before
     # Where CRUSH's own choice was full, or told no size, a pin keeps what was passed by.
-    kept = sum(map(int, re.findall(r"(\d+) PGs? kept by a new pin", journal)))
+    kept = sum(map(int, re.findall(r"(\d+) PGs? kept in place by new upmap items", journal)))
     assert len(whole.json("osd dump")["pg_upmap_items"]) <= kept, journal
 
 

@@ -164,7 +164,7 @@ def test_the_store_or_the_clusters_copy_deleted_under_way_the_other_suffices(wor
             ConfigKeys(world.channel).remove(name)
     world.life(lease_seconds=3.0).until(done, "the drain ends")
     assert world.known(drain).state.value == "verified"
-    assert ("recovered from the cluster" if lost == "store" else "written anew") in world.journal(drain)
+    assert ("recovered from the cluster" if lost == "store" else "written again") in world.journal(drain)
     world.check_drained(drain)
     world.put_back(drain)
 
@@ -200,7 +200,7 @@ def test_an_operators_weight_is_a_conflict_that_holds_until_it_is_set_back(world
     life = world.life()
     life.until(sent, "the first upmap")
     world.cluster.command("osd reweight", id=1, weight=0.9)
-    life.until(held("somebody else changed it"), "it holds for the conflict")
+    life.until(held("another party changed it"), "it holds for the conflict")
     world.cluster.command("osd reweight", id=1, weight=1.0)
     life.until(done, "the drain ends")
     world.check_drained(drain)

@@ -155,7 +155,7 @@ def machines(world: World, tmp_path: Path) -> Iterator[Machines]:
 
 @pytest.mark.release
 @pytest.mark.slow
-def test_what_is_asked_beside_the_leader_it_does_and_when_it_is_killed_the_next_one_goes_on(
+def test_a_request_from_another_machine_is_done_by_the_leader_and_after_a_kill_by_the_next_leader(
     machines: Machines,
 ) -> None:
     world = machines.world

@@ -178,7 +178,9 @@ FORBIDDEN: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("to", "prefix", "arguments"), FORBIDDEN, ids=lambda part: str(part)[:50])
-def test_what_could_harm_is_refused(ours: Rados, to: str, prefix: str, arguments: dict[str, Any]) -> None:
+def test_a_command_that_could_do_harm_is_refused(
+    ours: Rados, to: str, prefix: str, arguments: dict[str, Any]
+) -> None:
     assert ours.ask(to, prefix, arguments).rc == EACCES
 
 

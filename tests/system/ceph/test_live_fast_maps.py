@@ -145,7 +145,7 @@ def test_a_halt_gives_it_back_at_the_next_look(busy: MiniCluster, driven: Driven
 
 
 @pytest.mark.parametrize("theirs", ["0.5", None])
-def test_what_an_operator_sets_or_removes_meanwhile_stays(
+def test_an_operators_change_of_the_propose_interval_during_a_drain_stays(
     busy: MiniCluster, driven: Driven, theirs: str | None
 ) -> None:
     drain = fast(driven)

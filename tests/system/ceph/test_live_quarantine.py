@@ -42,7 +42,7 @@ def test_a_slow_osd_leads_nothing_while_quarantined_and_all_as_before_after(star
         drain = drive.asked(f"osd.{slow}", Intent.QUARANTINE)
         assert drain.plan is not None
         assert drain.plan.mechanic is Mechanic.PRIMARY_AFFINITY
-        assert set(drain.plan.stirred) == leading
+        assert set(drain.plan.affected_pgs) == leading
         seen = [before]
 
         def watch(_: ClusterView) -> None:

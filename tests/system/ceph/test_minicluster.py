@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.system.ceph.daemons import born
 from tests.system.ceph.minicluster import CommandError, MiniCluster
 from tests.system.ceph.ports import reserve_port
 
+SYS_EXIT = {"x86_64": 60, "aarch64": 93}
 WORDS = {"pacific": "16.2", "reef": "18.2", "tentacle": "20."}
 
 
@@ -30,7 +32,7 @@ def test_a_cluster_of_the_release_is_up_with_one_osd_a_host(cluster: MiniCluster
 
 @pytest.mark.release
 @pytest.mark.parametrize("shape", [{"size": 3}, {"k": 2, "m": 1}], ids=["replicated", "erasure coded"])
-def test_what_was_written_is_read_back_and_a_change_is_seen(
+def test_written_objects_are_read_back_and_a_changed_object_is_detected(
     cluster: MiniCluster, shape: dict[str, Any]
 ) -> None:
     name = "".join(shape)
@@ -85,6 +87,26 @@ def test_the_interpreter_sees_the_cluster_where_it_is_told(cluster: MiniCluster)
 def test_a_refused_command_says_why(cluster: MiniCluster) -> None:
     with pytest.raises(CommandError, match="No such file"):
         cluster.command("osd pool get", pool="nowhere", var="size")
+
+
+def test_a_process_lives_until_its_last_thread_has_ended() -> None:
+    """`SYS_exit` ends the first thread alone, which is a zombie from then on; a second thread ends the process."""
+    code = (
+        "import ctypes, os, sys, threading\n"
+        "threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0))).start()\n"
+        f"ctypes.CDLL(None).syscall({SYS_EXIT[platform.machine()]}, 0)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        stat = Path(f"/proc/{process.pid}/stat")
+        until = idle_seconds() + 10
+        while not stat.read_text().rsplit(")", 1)[1].startswith(" Z"):
+            assert idle_seconds() < until, stat.read_text()
+            time.sleep(0.01)
+        assert born(process.pid) is not None
+        assert process.stdin is not None
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert born(process.pid) is None
 
 
 def test_two_clusters_never_share_a_port() -> None:

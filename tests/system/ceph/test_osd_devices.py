@@ -105,7 +105,9 @@ def test_a_real_flash_disk_carries_the_db_and_the_wal_of_its_osds(
 
 
 @pytest.mark.release
-def test_what_the_osds_told_the_cluster_agrees_with_their_links(shared: MiniCluster, tmp_path: Path) -> None:
+def test_the_osd_metadata_agrees_with_the_device_links_of_the_osds(
+    shared: MiniCluster, tmp_path: Path
+) -> None:
     told = shared.command("osd metadata", format="json")
     assert look(shared, tmp_path / "a", told) == look(shared, tmp_path / "b")
     bodies = osd_metadata(told)

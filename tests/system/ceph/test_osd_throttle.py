@@ -161,7 +161,7 @@ def test_by_default_the_cap_is_in_force_and_nothing_is_set(scheduled: MiniCluste
 
 
 @pytest.mark.release
-def test_what_the_reservations_say_decides_whether_the_throttle_holds(scheduled: MiniCluster) -> None:
+def test_the_backfill_reservations_decide_whether_the_throttle_is_reliable(scheduled: MiniCluster) -> None:
     why = explain_unreliable_throttle(seen(scheduled), OSDS)
     if by_default(scheduled.release, scheduled.scheduler) == 1:
         assert why is None

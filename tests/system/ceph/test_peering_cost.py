@@ -110,7 +110,7 @@ def climb(cluster: MiniCluster, live: LiveCluster, osd: int, *, told: bool) -> l
     view = live.view()
     context = a_context(view, a_drain(osd))
     allowed = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
-    batch = override_reweight.next_rung(view, OsdId(osd), allowed, 2)
+    batch = override_reweight.build_override_step(view, OsdId(osd), allowed, 2)
     (rung,) = batch.commands
     assert isinstance(rung, Reweight)
     assert {pg for pg, _ in rung.acting} == batch.pgs

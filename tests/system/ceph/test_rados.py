@@ -197,7 +197,9 @@ def test_a_wrong_key_is_one_sentence_with_the_cure(cluster: MiniCluster, opened:
         ({"conf": "/dev/null"}, "/dev/null names no monitor"),
     ],
 )
-def test_what_is_not_there_is_named(opened: Open, changed: dict[str, Any], says: str) -> None:
+def test_a_missing_keyring_conf_file_or_monitor_address_is_named_in_the_error(
+    opened: Open, changed: dict[str, Any], says: str
+) -> None:
     with pytest.raises(NotConnected, match=says):
         opened(**changed).ask("mon", "osd stat")
 

@@ -25,7 +25,7 @@ def test_a_removed_disk_ends_at_crush_weight_0_and_only_its_own_data_has_moved(s
         mine = {pg for pg, members in held.items() if VICTIM in members}
         drain = drive.asked(f"osd.{VICTIM}", Intent.REMOVE)
         assert drain.plan is not None
-        assert set(drain.plan.stirred)
+        assert set(drain.plan.affected_pgs)
         degraded: list[str] = []
 
         def watch(view: object) -> None:

@@ -65,7 +65,7 @@ def until(cluster: LiveCluster, holds: Callable[[ClusterView], bool], seconds: f
 @pytest.mark.release
 def test_a_quiet_cluster_is_seen_whole_known_and_at_rest(filled: MiniCluster, channel: Rados) -> None:
     cluster = LiveCluster(channel, _now)
-    view = until(cluster, lambda view: view.statistics_known and not survey_pgs(view).restless)
+    view = until(cluster, lambda view: view.statistics_known and not survey_pgs(view).unclean)
     assert view.release == filled.release
     assert not view.mixed_versions
     assert view.epoch == filled.json("osd dump")["epoch"]
@@ -114,7 +114,7 @@ def test_after_a_pin_a_brief_look_shows_the_epoch_at_which_the_pg_reported_it(ch
         "it was no full dump that told"
     )
     cluster.apply(RemoveUpmap(pg.id))
-    until(cluster, lambda view: OsdId(target) not in view.pgs[pg.id].up and not survey_pgs(view).restless)
+    until(cluster, lambda view: OsdId(target) not in view.pgs[pg.id].up and not survey_pgs(view).unclean)
 
 
 @pytest.mark.release

@@ -38,7 +38,7 @@ def test_a_sample_holds_as_it_is_and_with_all_that_it_suggests(sample: Path, tmp
     load_collector(whole, {})
 
 
-def test_what_a_sample_calls_a_default_is_one(tmp_path: Path) -> None:
+def test_a_value_that_a_sample_gives_as_a_default_is_the_default(tmp_path: Path) -> None:
     assert (
         load_collector(DEPLOY / "collector.toml", {}).collector
         == load_collector(empty(tmp_path), {}).collector

@@ -200,7 +200,9 @@ def test_the_processes_themselves_work_with_these_rights(guarded: Process, tmp_p
             application.step_others()
 
 
-def test_who_may_not_delete_letters_is_told_before_any_is_sent_again(guarded: Process) -> None:
+def test_a_user_without_the_right_to_delete_dead_letters_is_refused_before_any_letter_is_replayed(
+    guarded: Process,
+) -> None:
     with (
         closing(KafkaLog(known(guarded, "predrain-worker"))) as log,
         pytest.raises(BrokerRefuses, match="allow it the operation Delete on that topic"),

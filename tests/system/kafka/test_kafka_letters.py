@@ -65,7 +65,7 @@ def test_letters_that_were_sent_again_do_not_come_up_anew_once_brokers_forget_gr
         assert keys(log) == [f"drive-{LETTERS}"]
 
 
-def test_who_looks_at_the_letters_while_another_does_sees_all_of_them_too(
+def test_two_clients_that_list_the_dead_letters_at_once_both_see_all_of_them(
     shared: Broker, log: KafkaLog
 ) -> None:
     log.append(Topic.DEAD_LETTERS, [letter(number) for number in range(LETTERS)])

@@ -96,7 +96,7 @@ def test_processes_of_a_group_share_the_drives_and_are_told(make: Make, stack: E
     assert first.read_assignment_version(Topic.READINGS, "worker") != together
 
 
-def test_what_another_process_has_taken_over_is_not_committed_by_the_one_that_lost_it(
+def test_a_process_does_not_commit_the_records_of_partitions_that_another_process_took_over(
     make: Make, stack: ExitStack
 ) -> None:
     first, second, third = _logs(make, stack, 3)
@@ -136,7 +136,7 @@ def test_a_batch_in_several_partitions_is_committed_as_far_as_it_was_done(
     }
 
 
-def test_who_looks_back_is_given_the_newest_of_all_partitions_and_moves_nobody(
+def test_read_newest_returns_the_newest_records_of_all_partitions_and_moves_no_offset(
     make: Make, stack: ExitStack
 ) -> None:
     (log,) = _logs(make, stack, 1)

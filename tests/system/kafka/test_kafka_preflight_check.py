@@ -34,7 +34,9 @@ def _broker(process: Process, way: str) -> Broker:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_set_right_serves(broker: Process, make: Make, way: str) -> None:
+def test_the_log_appends_reads_and_commits_with_correct_security_settings(
+    broker: Process, make: Make, way: str
+) -> None:
     given = _broker(broker, way)
     log = KafkaLog(replace(given, prefix=make().prefix))
     with closing(log):
@@ -66,7 +68,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_set_wrong_is_told_by_every_call(broker: Process, what: str) -> None:
+def test_every_call_of_the_log_reports_a_wrong_security_setting(broker: Process, what: str) -> None:
     way, changes, sentence = WRONG[what]
     stands_for = {
         "stranger": broker.stranger,
@@ -96,7 +98,7 @@ def test_what_is_set_wrong_is_told_by_every_call(broker: Process, what: str) -> 
 @pytest.mark.parametrize(
     "bootstrap", [(), ("here",), ("here:",), (":9092",), ("here:99999",), ("here:\u0663",)]
 )
-def test_what_is_no_address_is_told(bootstrap: tuple[str, ...]) -> None:
+def test_bootstrap_servers_without_a_valid_address_are_refused(bootstrap: tuple[str, ...]) -> None:
     with pytest.raises(BrokerRefuses, match="bootstrap_servers"):
         check_broker_topics(Broker(bootstrap))
 

@@ -44,13 +44,15 @@ def test_a_worker_that_comes_too_late_says_once_how_much_it_missed_and_goes_on(l
     assert "retention" in line["reason"]
 
 
-def test_what_a_new_group_never_saw_is_no_loss(log: KafkaLog) -> None:
+def test_records_dropped_before_a_group_first_reads_are_not_reported_as_lost(log: KafkaLog) -> None:
     with capture_logs() as said:
         assert len(log.read(Topic.READINGS, "archive", 10)) == 4
     assert said == []
 
 
-def test_who_looks_on_sees_it_before_the_worker_does(shared: Broker) -> None:
+def test_the_consumer_lag_shows_the_records_dropped_by_retention_before_the_worker_reads_on(
+    shared: Broker,
+) -> None:
     found = measure_consumer_lag(shared, Topic.READINGS, "worker")
     assert (found.records, found.dropped) == (4, 4)
     assert measure_consumer_lag(shared, Topic.READINGS, "archive").dropped == 0

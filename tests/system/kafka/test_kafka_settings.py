@@ -33,7 +33,7 @@ def test_every_key_is_explained() -> None:
         {"readings_partition": 3},
     ],
 )
-def test_what_cannot_be_meant_is_refused(wrong: dict[str, object]) -> None:
+def test_kafka_settings_that_cannot_be_meant_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         KafkaTable.model_validate({"bootstrap_servers": ["here:9092"], **wrong})
 

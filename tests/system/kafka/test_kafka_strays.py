@@ -88,7 +88,7 @@ def until_missing(call: Callable[[], object]) -> None:
     raise AssertionError("nobody says that the topic is missing")
 
 
-def test_who_reads_from_a_broker_that_stands_still_is_told_in_time_and_reads_on(own: Process) -> None:
+def test_a_reader_reports_a_frozen_broker_in_time_and_reads_on_once_the_broker_answers(own: Process) -> None:
     view = viewed(own)
     with closing(KafkaLog(view)) as log:
         log.append(Topic.READINGS, [Record("k", b"one")])
@@ -200,7 +200,7 @@ def test_a_topic_that_lost_its_end_is_read_from_its_beginning_and_on(make: Make)
         assert [one.value for one in until_given(log, {b"four"})] == [b"four"]
 
 
-def test_who_appends_uses_partitions_that_were_added_as_one_that_begins_now_does(make: Make) -> None:
+def test_a_running_producer_uses_added_partitions_in_the_same_way_as_a_new_producer(make: Make) -> None:
     """Else a drive's readings would come by two partitions, to two workers in turns."""
     view = make()
     drives = [f"drive-{number}" for number in range(40)]

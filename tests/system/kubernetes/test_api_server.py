@@ -228,8 +228,12 @@ def run_pods(plane: ControlPlane, component: str, status: dict[str, Any]) -> lis
 
 def evict(plane: ControlPlane, pod: str) -> str:
     """Ask for an eviction, as `kubectl drain` does, and return the answer."""
-    wish = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE}}
-    done = plane.post(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction", wish, check=False)
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": NAMESPACE},
+    }
+    done = plane.post(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction", eviction, check=False)
     return done.stdout + done.stderr
 
 

@@ -46,7 +46,7 @@ def test_a_server_that_is_there_is_told_with_its_version_and_clock(told: Told, u
     assert found["clock, PostgreSQL"].state == "ok"
 
 
-def test_what_is_wrong_with_a_server_is_told_with_its_cure(told: Told, server: Server) -> None:
+def test_the_doctor_reports_each_fault_of_a_server_with_its_cure(told: Told, server: Server) -> None:
     empty = server.database()
     assert "run `predrain store migrate`" in told(server.url(empty))["postgresql"].told
     older = server.url(server.database())

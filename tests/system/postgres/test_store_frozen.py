@@ -91,7 +91,7 @@ def test_a_backend_that_stands_alone_is_given_up_after_the_longest_that_a_statem
             thaw_process(pid)
 
 
-def test_who_is_only_busy_is_waited_for(url: str) -> None:
+def test_a_read_waits_for_a_server_that_is_only_busy(url: str) -> None:
     with closing(PostgresDatabase(url)) as database:
         slow = text("SELECT 7 FROM pg_sleep(4)")
         assert database.read(lambda one: one.execute(slow).scalar_one()) == 7

@@ -63,7 +63,7 @@ def test_while_the_server_is_away_every_call_says_so_and_the_first_after_it_work
     assert store.drain("d-1") == DRAIN
 
 
-def test_what_was_saved_between_kills_of_the_server_is_there_once_and_nothing_else(
+def test_the_store_holds_exactly_the_readings_and_journal_entries_saved_between_kills_of_the_server(
     server: Server, url: str, store: PostgresStore
 ) -> None:
     saved: list[Reading] = []

@@ -23,7 +23,7 @@ from predrain.service.notifications.notifier import Notifier
 from predrain.service.notifications.receiver_channel import ReceiverChannel
 from predrain.service.notifications.trial_message import send_test_message
 from tests.deadlines import idle_seconds
-from tests.service.notifications.scenes import Fleet
+from tests.service.notifications.snapshots import Fleet
 from tests.service.notifications.test_notifier import Kept
 from tests.service.notifications.test_notifying_service import settings_of
 from tests.service.notifications.test_receivers import receiver_settings
@@ -125,7 +125,7 @@ def test_a_test_leaves_no_alert(channel: ReceiverChannel, port: int) -> None:
     until(lambda: active(port) == [], "the end")
 
 
-def test_what_alertmanager_refuses_is_told_with_its_reason(
+def test_an_alert_refused_by_alertmanager_is_reported_with_the_receiver_and_the_http_status(
     tmp_path: Path, channel: ReceiverChannel, port: int
 ) -> None:
     del channel
@@ -143,7 +143,7 @@ def test_the_notifier_s_alerts_come_back_after_alertmanager_lost_them(
     notifier = Notifier(Kept(), [channel])
     for _ in range(3):
         fleet.now += timedelta(minutes=1)
-        notifier.send_notifications(fleet.scene())
+        notifier.send_notifications(fleet.snapshot())
     (standing,) = active(port)
     end = [{"labels": standing["labels"], "endsAt": datetime.now(UTC).isoformat()}]
     request = urllib.request.Request(
@@ -156,5 +156,5 @@ def test_the_notifier_s_alerts_come_back_after_alertmanager_lost_them(
     until(lambda: active(port) == [], "the loss")
     time.sleep(1)
     fleet.now += timedelta(minutes=1)
-    notifier.send_notifications(fleet.scene())
+    notifier.send_notifications(fleet.snapshot())
     assert [one["labels"]["cause"] for one in active(port)] == ["disks:host:stor-00"]

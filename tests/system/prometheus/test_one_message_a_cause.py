@@ -20,7 +20,7 @@ import pytest
 from predrain.data.reading import Unreadable
 from predrain.service.notifications import find_alert_causes
 from tests.deadlines import idle_seconds
-from tests.service.notifications.scenes import NOW, Fleet, device, host_of
+from tests.service.notifications.snapshots import NOW, Fleet, device, host_of
 from tests.system.prometheus.server import DEPLOY, program
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -183,7 +183,7 @@ def test_a_silent_host_whose_collector_delivered_is_told_of_while_others_keep_wh
     assert desk.told(frozenset({("PredrainHalted", "")}))[:2] == [spooling, dead]
 
 
-def test_what_is_wrong_with_one_hosts_disks_is_one_message(desk: Desk) -> None:
+def test_disk_alerts_of_one_host_are_sent_in_one_message(desk: Desk) -> None:
     desk.send(
         desk.alert("PredrainDisksBad", host="stor-01"),
         desk.alert("PredrainDisksUnreadable", host="stor-01"),
@@ -209,7 +209,7 @@ def test_two_sick_models_are_two_messages_and_hot_racks_are_one(desk: Desk) -> N
     assert sorted(map(sorted, desk.messages)) == sorted(map(sorted, [hot, *ill]))
 
 
-def test_what_somebody_silenced_by_its_host_is_not_told_and_everything_else_is(desk: Desk) -> None:
+def test_alerts_of_a_silenced_host_are_not_sent_and_all_other_alerts_are(desk: Desk) -> None:
     desk.silence(host="stor-01")
     desk.send(
         desk.alert("PredrainDisksBad", host="stor-01"),
@@ -258,7 +258,7 @@ def test_an_alert_is_grouped_by_the_labels_by_which_predrain_groups_causes(alert
         rf"alertname: {alert}\n(?:(?!.*alertname).*\n)*? +- exp_labels:\n((?: {{14}}.*\n)+)", units
     )
     labels = {line.split(":")[0].strip() for block in fired for line in block.splitlines()}
-    found = find_alert_causes(fleet.scene())
+    found = find_alert_causes(fleet.snapshot())
     assert {(cause.host is not None, cause.model is not None) for cause in found} == {
         ("host" in labels, "model" in labels)
     }

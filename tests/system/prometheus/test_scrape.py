@@ -192,7 +192,7 @@ def test_every_rule_is_evaluated_without_an_error(watched: Watched) -> None:
     assert [rule for rule in found if rule["health"] != "ok" or rule.get("lastError")] == []
 
 
-def test_what_is_wrong_in_the_demo_is_what_is_alerted(watched: Watched) -> None:
+def test_bad_disk_alerts_in_the_demo_name_exactly_the_hosts_with_bad_disks(watched: Watched) -> None:
     bad = watched.server.series('sum by (host) (predrain_bad_devices{cluster="demo"})')
     pending = watched.server.until(
         lambda: watched.server.series('ALERTS{alertname="PredrainDisksBad",cluster="demo"}'), "the alert"

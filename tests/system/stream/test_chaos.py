@@ -34,7 +34,7 @@ def test_ten_minutes_hold_every_blow_and_a_minute_one_of_each_kind_at_least(way:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", Way)
-def test_what_was_accepted_is_kept_once_though_everything_was_broken(
+def test_every_accepted_reading_is_stored_once_though_every_part_was_broken(
     way: Way, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     if way is Way.KAFKA and (why := jars.missing()):
