@@ -180,7 +180,7 @@ def on_object(cluster: Any, asked: Message) -> bytes:
             back = pool.read(name, len(body))
             taken = time.monotonic() - begun
             if back != body:
-                raise OSError(errno.EIO, "what was read back is not what was written")
+                raise OSError(errno.EIO, "the value that was read back is not the one that was written")
             return repr(taken).encode()
     return b""
 

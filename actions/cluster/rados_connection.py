@@ -105,7 +105,9 @@ class Rados:
         if reply.rc == ENOENT:
             return ()  # no lock was ever taken there
         if not reply.ok:
-            raise ClusterUnreachable(f"who holds the lock {name} is not told: {reply.err} ({reply.rc})")
+            raise ClusterUnreachable(
+                f"the cluster does not say which client holds the lock {name}: {reply.err} ({reply.rc})"
+            )
         return tuple(
             Locker(
                 (one["client"][0], one["client"][1]),

@@ -189,9 +189,11 @@ def _explain_unverified(name: str, fault: NotVerified, key: str) -> str:
             "the same file as `signing_key` of [ceph]; where the other key is lost,"
         )
     elif fault.fault is SignatureFault.WRONG:
-        said += " carries a wrong signature: somebody changed it or copied it from another key;"
+        said += " carries a wrong signature: it was changed, or copied from another key;"
     else:
-        said += " carries no signature: somebody wrote it by hand, or predrain before it signed its texts;"
+        said += (
+            " carries no signature: it was written by hand, or by a predrain that did not sign its texts yet;"
+        )
     if name.startswith((REQUESTS, ANSWERS)):
         return (
             f"{said} it is not carried out; look at it (`ceph config-key get predrain/{name}`), then remove it "

@@ -124,7 +124,7 @@ GRANTS: tuple[CephGrant, ...] = (
     *(
         CephGrant("mon", f"config-key {verb}", why, part, (("key", " prefix ", PREFIX),))
         for verb, why, part in (
-            ("get", "read the drains kept in the cluster, and whether somebody halted them", CapsPart.SEE),
+            ("get", "read the drains kept in the cluster, and whether they are halted", CapsPart.SEE),
             ("exists", "see whether a piece of them is there", CapsPart.SEE),
             ("dump", "list them", CapsPart.SEE),
             ("set", "keep them", CapsPart.LEAD),
@@ -157,7 +157,7 @@ GRANTS: tuple[CephGrant, ...] = (
     CephGrant("mon", "osd primary-affinity", "let other OSDs answer reads for a slow disk"),
     *(
         _build_limited_grant(
-            f"osd {verb}", f"{verb} {flag} for seconds, while PGs are pinned where they are", key=flag
+            f"osd {verb}", f"{verb} {flag} for seconds, while PGs are kept in place by upmap items", key=flag
         )
         for flag in FLAGS
         for verb in ("set", "unset")
@@ -195,7 +195,7 @@ def list_required_rights(
     listed = [RequiredCap("mon", "allow r", see), RequiredCap("mgr", "allow r", see)]
     listed += [RequiredCap(each.to, each.text(), each.why) for each in list_grants(user)]
     if user is not CephUser.HANDS:
-        why = "the lease of the controller that acts, and a probe of what clients feel"
+        why = "the lease of the controller that acts, and a probe of the latency of clients"
         listed.append(RequiredCap("osd", f"allow rwx pool={pool}", why))
     return tuple(listed)
 

@@ -33,7 +33,7 @@ from predrain.actions.controller.request_execution import (
     NotLeading,
     RequestExecutor,
     RequestNotReplicated,
-    Sight,
+    ViewInContext,
 )
 from predrain.actions.core.claimed_settings import key_of, value_of
 from predrain.actions.core.decision_answers import (
@@ -293,10 +293,10 @@ class Controller:
         )
         return self._evidence.fill_in(context)
 
-    def _look_with_context(self, now: datetime) -> Sight:
+    def _look_with_context(self, now: datetime) -> ViewInContext:
         return self._look(now), self._context(now)
 
-    def _recall(self, now: datetime) -> Sight | None:
+    def _recall(self, now: datetime) -> ViewInContext | None:
         """Return the last view with the present context; None before the first."""
         return None if self._surveyed is None else (self._surveyed.view, self._context(now))
 

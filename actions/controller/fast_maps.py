@@ -155,7 +155,7 @@ def find_obstacle(view: ClusterView, policy: Policy, context: Context) -> str | 
     if context.halted is not None:
         return "everything is halted"
     if any(YieldedValue(FAST_MAPS) in drain.ours for drain in context.drains if is_drain_engaged(drain)):
-        return "somebody else has set it since"
+        return "another party has set it since"
     if rows := sorted(key for key in view.settings if _is_single(key)):
         return f"{rows[0]} passes over what is set for all monitors"
     return None

@@ -45,8 +45,8 @@ class Standstill:
             return None
         ours = {move.pg for move in drain.plan.moves} if drain.plan else set()
         stuck = [
-            f"{id_} is {'+'.join(sorted(survey.restless[id_].states))}"
-            for id_ in survey.restless
+            f"{id_} is {'+'.join(sorted(survey.unclean[id_].states))}"
+            for id_ in survey.unclean
             if id_ in ours
         ]
         more = [f"and {len(stuck) - _NAMED} more"] if len(stuck) > _NAMED else []

@@ -56,8 +56,8 @@ def _read_steps(store: Store, keep: ConfigKeyStore) -> tuple[int, str]:
     count = int(first) if first.isdecimal() else 0
     if count < noted:
         raise StepCounterWentBack(
-            f"the step counter predrain/{_STEPS} says {count} and this store has seen {noted}: somebody put an old "
-            "value back, or all keys were removed while another controller led. Compare the drains of both (`predrain "
+            f"the step counter predrain/{_STEPS} says {count} and this store has seen {noted}: an old value was put "
+            "back, or all keys were removed while another controller led. Compare the drains of both (`predrain "
             f"drain list`); then remove the counter (`ceph config-key rm predrain/{_STEPS}`): this store's drains count"
         )
     return count, last

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from predrain.data.drain import Drain, DrainState, Intent
 from predrain.data.ids import ClusterId
+from predrain.data.wire_names import name_on_wire
 
 
 class RequestKind(StrEnum):
@@ -31,14 +32,14 @@ class RequestKind(StrEnum):
 class PersonRequest:
     """One request of one caller. A proposal has a target, every other request a drain.
 
-    The names of the fields are those of the text by which a request is forwarded through the cluster.
+    The names on the wire are those of the text by which a request is forwarded through the cluster.
     """
 
-    wish: RequestKind
+    kind: RequestKind = field(metadata=name_on_wire("wish"))
     at: datetime
     caller: str
     drain: str = ""
-    seal: str = ""
+    plan_etag: str = field(default="", metadata=name_on_wire("seal"))
     """The ETag of the plan that an approval refers to."""
     target: str = ""
     reason: str = ""
@@ -82,7 +83,7 @@ def is_request_fulfilled(request: PersonRequest, drain: Drain) -> bool:
     made.
     """
     said = drain.insistence
-    match request.wish:
+    match request.kind:
         case RequestKind.GIVE_UP_CANCEL:
             return drain.given_up is not None
         case RequestKind.INSIST:
@@ -92,7 +93,7 @@ def is_request_fulfilled(request: PersonRequest, drain: Drain) -> bool:
         case RequestKind.PROPOSE:
             return _is_proposed(request, drain)
         case _:
-            return is_granted(request.wish, drain.state)
+            return is_granted(request.kind, drain.state)
 
 
 def _is_proposed(request: PersonRequest, drain: Drain) -> bool:
@@ -100,8 +101,8 @@ def _is_proposed(request: PersonRequest, drain: Drain) -> bool:
     return drain.state is DrainState.PROPOSED and asked == (drain.asked_by, drain.reason, drain.intent)
 
 
-def is_granted(wish: RequestKind, state: DrainState) -> bool:
+def is_granted(kind: RequestKind, state: DrainState) -> bool:
     """Return whether a drain in this state already is as requested. False for a proposal, and for requests that no
     state shows.
     """
-    return state in _FULFILLED.get(wish, frozenset())
+    return state in _FULFILLED.get(kind, frozenset())

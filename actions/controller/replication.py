@@ -156,7 +156,7 @@ class DrainReplication:
             newest = _merge_conflicting_drains(stored, kept, now)
             self._say(newest, now, "store and cluster hold different drains of the same revision")
         elif kept is None:
-            self._say(newest, now, "the cluster had no copy; it was written anew from the store")
+            self._say(newest, now, "the cluster had no copy; it was written again from the store")
         elif stored is None:
             self._say(
                 newest, now, f"recovered from the cluster at revision {kept.revision}; the store had none"

@@ -42,7 +42,7 @@ from predrain.data.refusal import Refusal
 from predrain.data.store.store_port import AUDIT, RevisionConflict, Store
 from predrain.data.way_out import OpenWayOut, WayOut
 
-Sight = tuple[ClusterView, Context]
+ViewInContext = tuple[ClusterView, Context]
 """A view of the cluster, with all else that a decision needs."""
 
 INSISTENCE_MAX = timedelta(hours=1)
@@ -110,8 +110,8 @@ class RequestNotReplicated(Refusal):
     def __init__(self, drain: Drain) -> None:
         super().__init__(
             f"drain {drain.id} is {drain.state.value} here, but the cluster did not take that, and nothing is sent "
-            "before it has. It is tried again at every look; should another controller lead first, it is lost. Ask "
-            "again when the cluster answers."
+            "before it has. It is tried again at every poll. It is lost if another controller "
+            "leads before that. Ask again when the cluster answers."
         )
 
 
@@ -133,9 +133,9 @@ class RequestExecutor:
     """Takes or renews the lease. Raises NotLeading, and ClusterUnreachable before the cluster is recognised."""
     save: Callable[[Drain, Sequence[JournalEntry]], None]
     """Saves the next revision with its journal lines. Raises RevisionConflict, NotLeading and RequestNotReplicated."""
-    look: Callable[[datetime], Sight]
+    look: Callable[[datetime], ViewInContext]
     """Reads the cluster; returns the view with the present context. Raises ClusterUnreachable."""
-    recall: Callable[[datetime], Sight | None]
+    recall: Callable[[datetime], ViewInContext | None]
     """Returns the last view of the cluster with the present context; None before the first."""
 
     def execute(self, request: PersonRequest, now: datetime) -> Drain:
@@ -147,7 +147,7 @@ class RequestExecutor:
         id_, caller = request.drain, request.caller
         self._refuse_other_cluster(request)
         try:
-            match request.wish:
+            match request.kind:
                 case RequestKind.PROPOSE:
                     return self.propose(
                         request.target,
@@ -158,7 +158,7 @@ class RequestExecutor:
                         spare_reads=request.spare_reads,
                     )
                 case RequestKind.APPROVE:
-                    return self.approve(id_, caller, now, request.seal)
+                    return self.approve(id_, caller, now, request.plan_etag)
                 case RequestKind.REJECT:
                     return self.reject(id_, caller, now)
                 case RequestKind.PAUSE:
@@ -180,7 +180,7 @@ class RequestExecutor:
                     said = Insistence(request.guards, caller, request.reason, until)
                     return self.insist(id_, said, request.confirm, now)
         except ClusterUnreachable as silent:
-            if request.wish not in _NEEDS_VIEW:
+            if request.kind not in _NEEDS_VIEW:
                 raise
             raise ClusterNotReadYet(f"The cluster does not answer: {silent}") from silent
 
@@ -205,7 +205,7 @@ class RequestExecutor:
         own = self.store.get_cluster()
         if request.cluster is not None and own is not None and request.cluster != own:
             raise OfOtherCluster(
-                f"The request to {request.wish} '{request.drain or request.target}'", request.cluster, own
+                f"The request to {request.kind} '{request.drain or request.target}'", request.cluster, own
             )
 
     def get_drain(self, id_: str) -> Drain:
@@ -251,14 +251,14 @@ class RequestExecutor:
             self.save(drain, (entry,))
             return drain
 
-    def approve(self, id_: str, caller: str, now: datetime, seal: str | None = None) -> Drain:
+    def approve(self, id_: str, caller: str, now: datetime, plan_etag: str | None = None) -> Drain:
         """Let a proposed drain begin as soon as its guards pass. The present policy is stored with it.
 
-        `seal`: the ETag of the plan that the caller saw. Raises PlanChanged if the plan is another one.
+        `plan_etag`: the ETag of the plan that the caller saw. Raises PlanChanged if the plan is another one.
         """
         with self.turn:
-            if seal is not None:
-                refuse_changed_plan(seal, self.get_drain(id_))
+            if plan_etag is not None:
+                refuse_changed_plan(plan_etag, self.get_drain(id_))
             return self._ask(
                 id_, Event.APPROVE, caller, now, lambda drain: replace(drain, policy=self.policy.snapshot())
             )
@@ -377,7 +377,7 @@ class RequestExecutor:
 
         return self._ask_seen(id_, Event.INSIST, insistence.by, now, insist, audited=True)
 
-    def _see(self, now: datetime) -> Sight:
+    def _see(self, now: datetime) -> ViewInContext:
         return self.recall(now) or self.look(now)
 
     def _check_open(self, drain: Drain, way: WayOut, view: ClusterView, context: Context) -> None:

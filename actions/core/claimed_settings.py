@@ -319,9 +319,9 @@ def _find_pgs_left_to_crush(
     weighed = {int(command.osd) for command in commands if isinstance(command, Reweight | CrushReweight)}
     if not weighed:
         return frozenset()
-    pins = (pg for pg, pairs in view.upmap_items.items() if any(weighed & set(pair) for pair in pairs))
+    upmaps = (pg for pg, pairs in view.upmap_items.items() if any(weighed & set(pair) for pair in pairs))
     planned = {move.pg for move in drain.plan.moves} if drain.plan else set()
-    return frozenset(pins) | (frozenset(pgs) - planned)
+    return frozenset(upmaps) | (frozenset(pgs) - planned)
 
 
 MOVING = frozenset({DrainState.DRAINING, DrainState.CANCELLING})

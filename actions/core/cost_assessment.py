@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import Final
 
 from predrain.actions.cluster.cluster_view import ClusterView, Osd, Pg
@@ -87,8 +88,7 @@ def _assess_disks(
 ) -> dict[DeviceId, DiskAtRisk]:
     pace = context.bytes_per_second or policy.backfill_bytes_per_second * policy.open_share
     busy, index = _list_busy_drains(view, context.drains), find_pg_index(view.pgs)
-    # Only a PG that would be left with exactly `min_size` members depends on what the others are forecast.
-    risks = list_risks(view, context.outlooks) if _has_pool_without_spare(view.pools) else {}
+    spare, risks = _find_least_spare(view.pools), list_risks(view, context.outlooks)
     found: dict[DeviceId, DiskAtRisk] = {}
     for device, ids in find_osd_layout(view.osds).osds_by_device.items():
         if device not in devices:
@@ -99,7 +99,9 @@ def _assess_disks(
         if chances is None or any(osd.used_bytes is None for osd in osds):
             continue
         pgs = tuple(index.list_pgs(id_) for id_ in ids)
-        inputs = chances, osds, pgs, view.pools, policy, risks, pace, _bytes_ahead(osds, busy, policy)
+        # Only a PG that is left with exactly `min_size` members depends on what the others are forecast.
+        others = risks if spare <= len(ids) else {}
+        inputs = chances, osds, pgs, view.pools, policy, others, pace, _bytes_ahead(osds, busy, policy)
         found[device] = _DISKS.find(device, inputs, partial(_build_disk, *inputs))
     return found
 
@@ -203,9 +205,14 @@ def _compute_death_impact(
 
 
 @remember_results(limit=2)
-def _has_pool_without_spare(pools: Mapping[int, Pool]) -> bool:
-    """Return whether a PG could be left with exactly `min_size` members by the death of a disk."""
-    return any(pool.size > pool.min_size for pool in pools.values())
+def _find_least_spare(pools: Mapping[int, Pool]) -> float:
+    """Return the fewest members above `min_size` of the pools that have any; infinity without such a pool.
+
+    A disk with as many OSDs can leave a PG with exactly `min_size` members, and none with fewer OSDs can.
+    """
+    return min(
+        (pool.size - pool.min_size for pool in pools.values() if pool.size > pool.min_size), default=inf
+    )
 
 
 def _mean_cost(weights: Collection[tuple[float, int]]) -> float:

@@ -73,7 +73,7 @@ _ACTIVE_BY_CLASS = (
     ThrottleOption("osd_recovery_max_active_ssd", 10, 10),
 )
 """For flash the release's own default is the cap, because the cap of 3 was found on spinning disks."""
-KNOBS = (ThrottleOption(BACKFILLS, BACKFILLS_CAP, 1), _ACTIVE, *_ACTIVE_BY_CLASS)
+THROTTLES = (ThrottleOption(BACKFILLS, BACKFILLS_CAP, 1), _ACTIVE, *_ACTIVE_BY_CLASS)
 """Source of the caps: a talk on a 450-OSD cluster, 2016 ("Stabilizing Petabyte Ceph Cluster in OpenStack
 Cloud"). With these caps and `osd_recovery_op_priority` 3, its clients lost less than 10 % while a disk was
 rebuilt.
@@ -85,7 +85,7 @@ _PROFILES = ("high_client_ops", "balanced", "high_recovery_ops")
 alone.
 """
 
-OPTIONS: tuple[str, ...] = (*(knob.name for knob in KNOBS), _PRIORITY.name, PROFILE)
+OPTIONS: tuple[str, ...] = (*(option.name for option in THROTTLES), _PRIORITY.name, PROFILE)
 """All options that a drain may ever set, in the section `osd`; the key of a least-privilege user names each.
 
 The mClock override is not among them: without it mClock allows one backfill, which is the cap.
@@ -127,7 +127,7 @@ def above_cap(view: ClusterView) -> tuple[str, ...]:
     """Return settings of single OSDs, hosts or classes that override the section `osd` and are above their
     cap.
     """
-    caps = {knob.name: knob.cap for knob in (*KNOBS, _PRIORITY)}
+    caps = {option.name: option.cap for option in (*THROTTLES, _PRIORITY)}
     rows = ((*key.rpartition("/"), value) for key, value in view.settings.items())
     return tuple(
         sorted(
@@ -144,16 +144,18 @@ def above_cap(view: ClusterView) -> tuple[str, ...]:
 def _list_throttle_options(settings: Mapping[str, str], held: SchedulerSupport) -> tuple[ThrottleOption, ...]:
     by_class = _parse_whole_number(_get_general_value(settings, _ACTIVE.name) or "0") == 0
     active = _ACTIVE_BY_CLASS if by_class else (_ACTIVE,)
-    return (KNOBS[0], *active, *((_PRIORITY,) if held is SchedulerSupport.VALUES else ()))
+    return (THROTTLES[0], *active, *((_PRIORITY,) if held is SchedulerSupport.VALUES else ()))
 
 
-def _lower_option_values(settings: Mapping[str, str], knobs: tuple[ThrottleOption, ...]) -> dict[str, str]:
+def _lower_option_values(settings: Mapping[str, str], options: tuple[ThrottleOption, ...]) -> dict[str, str]:
     found = {
-        knob: _parse_whole_number(_get_general_value(settings, knob.name) or str(knob.default))
-        for knob in knobs
+        option: _parse_whole_number(_get_general_value(settings, option.name) or str(option.default))
+        for option in options
     }
     return {
-        knob.name: str(knob.cap) for knob, value in found.items() if value is not None and value > knob.cap
+        option.name: str(option.cap)
+        for option, value in found.items()
+        if value is not None and value > option.cap
     }
 
 

@@ -43,7 +43,7 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
     leaving = set(drain.osds)
     return tuple(
         pg
-        for pg in survey.list_restless_pgs(own | survey.find_ids_by_osds(drain.osds))
+        for pg in survey.list_unclean_pgs(own | survey.find_ids_by_osds(drain.osds))
         if (pg.id in own and (pg.up != pg.acting or not leaving & set(pg.up)))
         or leaving & (set(pg.acting) - set(pg.up))
         or (cancelling and leaving & (set(pg.up) - set(pg.acting)))
@@ -53,7 +53,7 @@ def in_flight(drain: Drain, context: Context) -> tuple[Pg, ...]:
 def list_own_pgs(drain: Drain) -> frozenset[PgId]:
     """Return the PGs that a drain moves, maps by an upmap item, or takes the primary role from."""
     plan = drain.plan
-    planned = {move.pg for move in plan.moves} | set(plan.stirred) if plan else set()
+    planned = {move.pg for move in plan.moves} | set(plan.affected_pgs) if plan else set()
     return frozenset(planned) | collect_upmap_items(drain.ours).keys()
 
 
@@ -66,7 +66,7 @@ def list_ready_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
         return frozenset()
     survey = context.survey
     left = (move.pg for move in list_remaining_moves(survey.view, drain))
-    return frozenset(pg for pg in left if pg not in survey.restless and pg not in survey.broken)
+    return frozenset(pg for pg in left if pg not in survey.unclean and pg not in survey.broken)
 
 
 @remember_results(limit=2)
@@ -82,7 +82,7 @@ def list_touched_pgs(drain: Drain, context: Context) -> frozenset[PgId]:
     unsafe = (
         pg
         for id_ in survey.find_ids_by_osds(drain.osds)
-        for pg in (survey.restless.get(id_), survey.broken.get(id_))
+        for pg in (survey.unclean.get(id_), survey.broken.get(id_))
         if pg is not None
     )
     return list_own_pgs(drain) | {pg.id for pg in unsafe if not {*pg.up, *pg.acting}.isdisjoint(drain.osds)}
@@ -106,7 +106,7 @@ def list_weight_affected_pgs(drain: Drain, context: Context) -> tuple[PgId, ...]
     cause a new plan.
     """
     alone = context.list_draining_osds() <= set(drain.osds)
-    return drain.plan.stirred if drain.plan and alone else ()
+    return drain.plan.affected_pgs if drain.plan and alone else ()
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ def compute_allowance(context: Context, policy: Policy, room: OsdCapacity) -> Al
     """
     survey = context.survey
     touched = context.list_affected_pgs()
-    peers = any(id_ in touched and "active" not in pg.states for id_, pg in survey.restless.items())
+    peers = any(id_ in touched and "active" not in pg.states for id_, pg in survey.unclean.items())
     flying = {
         pg.id for drain in context.drains if is_drain_engaged(drain) for pg in in_flight(drain, context)
     }

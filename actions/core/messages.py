@@ -58,8 +58,8 @@ INTENT_TEXTS: Mapping[Intent, IntentWords] = {
     Intent.QUARANTINE: IntentWords(
         "quarantine",
         "spared",
-        "it leads no PG",
-        "other copies lead its PGs",
+        "it is the primary of no PG",
+        "other OSDs are the primaries of its PGs",
         {
             DrainState.DRAINING: "quarantined",
             DrainState.DRAINED: "quarantined",

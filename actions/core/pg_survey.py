@@ -69,7 +69,7 @@ class Survey:
     """The result of the pass. Mappings are keyed by PG id."""
 
     view: ClusterView
-    restless: Mapping[PgId, Pg]
+    unclean: Mapping[PgId, Pg]
     """PGs that are not at rest, whose `up` and `acting` differ, or that have a member which is down."""
     broken: Mapping[PgId, Pg]
     """PGs whose `up` or `acting` is not whole."""
@@ -77,22 +77,22 @@ class Survey:
     """Bytes still on their way to each OSD: shards that have the OSD in `up` and not in `acting`."""
     incoming_pgs: Mapping[OsdId, int]
     unreported: frozenset[PgId] = frozenset()
-    """PGs of `restless` whose `up` is that of the map and not the one that the view reports (`add_unreported`)."""
+    """PGs of `unclean` whose `up` is that of the map and not the one that the view reports (`add_unreported`)."""
 
     def find_ids_by_osds(self, osds: Collection[OsdId]) -> set[PgId]:
         """Return the ids of the PGs that have one of the OSDs in `up` or `acting`, by their report or by the map."""
         index = find_pg_index(self.view.pgs)
         found = {pg.id for osd in osds for pg in index.list_pgs(osd)}
         for id_ in self.unreported:
-            pg = self.restless[id_]
+            pg = self.unclean[id_]
             if not {*pg.up, *pg.acting}.isdisjoint(osds):
                 found.add(id_)
         return found
 
-    def list_restless_pgs(self, ids: Iterable[PgId]) -> list[Pg]:
-        """Return those of the PGs that are in `restless`, in the order of the view."""
-        known = [id_ for id_ in ids if id_ in self.restless]
-        return [self.restless[id_] for id_ in find_pg_index(self.view.pgs).sort_ids(known)]
+    def list_unclean_pgs(self, ids: Iterable[PgId]) -> list[Pg]:
+        """Return those of the PGs that are in `unclean`, in the order of the view."""
+        known = [id_ for id_ in ids if id_ in self.unclean]
+        return [self.unclean[id_] for id_ in find_pg_index(self.view.pgs).sort_ids(known)]
 
     def of_osd(self, osd: OsdId) -> tuple[Pg, ...]:
         """Return the PGs that have the OSD in `up` or `acting`."""
@@ -121,11 +121,11 @@ def add_unreported(found: Survey, unreported: Mapping[PgId, tuple[int, ...]]) ->
     sent = {pg: replace(view.pgs[pg], up=up, states=_SENT) for pg, up in unreported.items() if pg in view.pgs}
     if not sent:
         return found
-    restless = {**found.restless, **sent}
-    incoming, incoming_pgs = _count_incoming(view, restless.values())
+    unclean = {**found.unclean, **sent}
+    incoming, incoming_pgs = _count_incoming(view, unclean.values())
     return replace(
         found,
-        restless=restless,
+        unclean=unclean,
         incoming=incoming,
         incoming_pgs=incoming_pgs,
         unreported=frozenset(sent),
@@ -134,19 +134,19 @@ def add_unreported(found: Survey, unreported: Mapping[PgId, tuple[int, ...]]) ->
 
 def survey_pgs(view: ClusterView, before: Survey | None = None) -> Survey:
     """Survey the view's PGs in one pass; with `before`, read only PGs that are not the same objects as then."""
-    restless: dict[PgId, Pg] = {}
+    unclean: dict[PgId, Pg] = {}
     broken: dict[PgId, Pg] = {}
     # The OSDs that are down by the map: their PGs lack a copy, even those that have not reported since.
     down = find_osd_layout(view.osds).down
     sizes = {pool.id: pool.size for pool in view.pools.values()}
     for id_, pg in _list_candidates(view, before, down):
         if not is_pg_at_rest(pg) or not down.isdisjoint(pg.acting):
-            restless[id_] = pg
+            unclean[id_] = pg
         size = sizes[pg.pool]
         if not has_all_members(pg.up, size) or (pg.acting != pg.up and not has_all_members(pg.acting, size)):
             broken[id_] = pg
-    incoming, incoming_pgs = _count_incoming(view, restless.values())
-    return Survey(view, restless, broken, incoming, incoming_pgs)
+    incoming, incoming_pgs = _count_incoming(view, unclean.values())
+    return Survey(view, unclean, broken, incoming, incoming_pgs)
 
 
 def _list_candidates(
@@ -160,7 +160,7 @@ def _list_candidates(
         or (changed := list_changed_pgs(before.view.pgs, view.pgs)) is None
     ):
         return view.pgs.items()
-    suspects = before.restless.keys() | before.broken.keys() | {pg.id for _, pg in changed}
+    suspects = before.unclean.keys() | before.broken.keys() | {pg.id for _, pg in changed}
     return [(id_, view.pgs[id_]) for id_ in find_pg_index(view.pgs).sort_ids(suspects)]
 
 

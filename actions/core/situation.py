@@ -300,8 +300,8 @@ def _list_draining_osds(drains: tuple[Drain, ...]) -> frozenset[OsdId]:
 
 @remember_results(limit=4)
 def _list_affected_pgs(drains: tuple[Drain, ...], memory: SentMemory) -> frozenset[PgId]:
-    pins = (pg for drain in drains if is_drain_engaged(drain) for pg in collect_upmap_items(drain.ours))
-    return frozenset(pins) | memory.changed.keys() | memory.moving
+    upmaps = (pg for drain in drains if is_drain_engaged(drain) for pg in collect_upmap_items(drain.ours))
+    return frozenset(upmaps) | memory.changed.keys() | memory.moving
 
 
 def stands_empty(drain: Drain, view: ClusterView) -> bool:

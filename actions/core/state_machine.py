@@ -126,7 +126,7 @@ TABLE: tuple[Transition, ...] = (
     ),
     Transition(S.CANCELLING, Event.RESTORED, "read back", "all is as it was found", S.CANCELLED),
     *(
-        Transition(state, Event.STAY, PERSON, "revoke the cancel; what is emptied stays so", S.PREPARING)
+        Transition(state, Event.STAY, PERSON, "revoke the cancel; the emptied part stays empty", S.PREPARING)
         for state in (S.CANCELLING, S.FAILED)
     ),
     *(
@@ -136,7 +136,7 @@ TABLE: tuple[Transition, ...] = (
         for state in (S.CANCELLING, S.FAILED)
     ),
     *(
-        Transition(state, Event.CHOOSE_TARGETS, PERSON, "plan anew without targets in trouble", state)
+        Transition(state, Event.CHOOSE_TARGETS, PERSON, "plan again without targets in trouble", state)
         for state in (S.PREPARING, S.DRAINING, S.HOLDING)
     ),
     *(
@@ -255,8 +255,8 @@ def build_state_reference() -> str:
             "",
             "A fill and a quarantine go through the same states. Programs read `state`; people read `state_text`,",
             "which REST, the command line, the page and the mgr module give.",
-            "A quarantine stays in `draining` while other OSDs lead its PGs, and ends by itself when the OSD answers",
-            "like its peers.",
+            "A quarantine stays in `draining` while other OSDs are the primaries of its PGs, and ends by itself",
+            "when the OSD answers like its peers.",
             "",
             "| state | drain | fill | quarantine |",
             "|---|---|---|---|",

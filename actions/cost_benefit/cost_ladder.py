@@ -52,7 +52,7 @@ def compare_failure_costs(
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[FailureCostRow, ...]:
     """Return the result at each factor; the policy's own row is named `HERE`."""
-    rungs = []
+    cost_rows = []
     for factor, told in FACTORS:
         tried = scale_costs(policy, factor)
         worth = worth_of(
@@ -67,9 +67,9 @@ def compare_failure_costs(
             priced_by=policy,
         )
         name = f"failure_cost{told}" if told else f"failure_cost {HERE}"
-        rungs.append(FailureCostRow(name, tried.failure_cost, worth))
+        cost_rows.append(FailureCostRow(name, tried.failure_cost, worth))
         tell(f"worth at {name}: {_format_share(worth.cost_saved.value)} of the cost of failures saved")
-    return tuple(rungs)
+    return tuple(cost_rows)
 
 
 _HEAD = (
@@ -78,12 +78,12 @@ _HEAD = (
 )  # fmt: skip
 
 
-def format_cost_table(rungs: Iterable[FailureCostRow]) -> str:
+def format_cost_table(cost_rows: Iterable[FailureCostRow]) -> str:
     """Return the rows as plain text, one in each line, under a sentence that describes the replay."""
-    rows = [(rung, rung.worth) for rung in rungs]
+    rows = [(cost_row, cost_row.worth) for cost_row in cost_rows]
     if not rows:
         return "nothing was replayed"
-    cells = [_HEAD, *(_format_cost_row(rung, worth) for rung, worth in rows)]
+    cells = [_HEAD, *(_format_cost_row(cost_row, worth) for cost_row, worth in rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(_HEAD))]
     lines = [
         "  ".join(
@@ -103,10 +103,10 @@ def format_cost_table(rungs: Iterable[FailureCostRow]) -> str:
     return "\n".join([head, "", *lines])
 
 
-def _format_cost_row(rung: FailureCostRow, worth: CostBenefit) -> tuple[str, ...]:
+def _format_cost_row(cost_row: FailureCostRow, worth: CostBenefit) -> tuple[str, ...]:
     return (
-        rung.name,
-        f"{rung.failure_cost:g}",
+        cost_row.name,
+        f"{cost_row.failure_cost:g}",
         _format_interval(worth.cost_saved),
         _format_interval(worth.migration_rate),
         _format_interval(worth.mismigration_rate, 3),

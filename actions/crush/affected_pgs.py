@@ -15,7 +15,7 @@ change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,12 @@ class KnownMembers:
     missing is computed in full.
     """
     down: Set[OsdId] = frozenset()
+    find_pgs: Callable[[Collection[int]], Iterable[PgId]] | None = None
+    """Returns the PGs that may have any of some OSDs, and perhaps others; None: all PGs are searched."""
+
+    def list_candidates(self, osds: Collection[int]) -> Iterable[PgId]:
+        """Return the PGs that may have any of `osds`."""
+        return self.osds if self.find_pgs is None else self.find_pgs(osds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +270,9 @@ def _list_lowered(
     found: dict[int, dict[int, Collection[int]]] = {id_: {} for id_ in tables}
     every = {id_ for id_, table in tables.items() if table.reaches_every_pg}
     lowered = frozenset[int]().union(*(table.lowered_osds for table in tables.values()))
-    for pg, osds in known.osds.items():
-        if lowered.isdisjoint(osds) and not every:  # almost every PG: one call of C for each
+    for pg in known.osds if every else known.list_candidates(lowered):
+        osds = known.osds.get(pg, ())
+        if lowered.isdisjoint(osds) and not every:
             continue
         pool, seed = pg_seed(pg)
         if pool in every or (pool in tables and not tables[pool].lowered_osds.isdisjoint(osds)):

@@ -81,14 +81,14 @@ def apply_effective_upmaps(
     """Return `raw` with upmap pairs applied in turn; a pair whose target is out or already a member has no
     effect.
     """
-    pinned = list(raw)
+    mapped = list(raw)
     for source, target in pairs:
-        if target in pinned or source not in pinned:
+        if target in mapped or source not in mapped:
             continue
         if target != ITEM_NONE and reweights.get(target, 0) == 0:
             continue
-        pinned[pinned.index(source)] = target
-    return pinned
+        mapped[mapped.index(source)] = target
+    return mapped
 
 
 def _build_up_set(raw: list[int], down: frozenset[OsdId], erasure: bool) -> tuple[int, ...]:

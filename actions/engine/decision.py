@@ -186,7 +186,7 @@ class DecisionRound:
         if refused:
             return (Hold(hold_drain(drain, refused, self.context.now), refused),)
         if not self.context.memory.is_settled(self.view, list_own_pgs(drain)):
-            return (Wait(drain, "what was sent last must show in the statistics"),)
+            return (Wait(drain, "the statistics must show the last commands first"),)
         if heir := quarantine_steps.find_heir(drain, self.context):
             return (Wait(drain, f"drain {heir.id} takes it over"),)
         return go_on(drain)
@@ -255,7 +255,9 @@ class DecisionRound:
             return (self._turn(drain, Event.PREPARED, "nothing else has to be held"),)
         return self._hold_settings(drain) or (
             self._turn(
-                drain, Event.PREPARED, f"balancer and throttles are as they must be{self._grip(drain)}"
+                drain,
+                Event.PREPARED,
+                f"balancer and throttles are as they must be{self._describe_held_options(drain)}",
             ),
         )
 
@@ -360,7 +362,7 @@ class DecisionRound:
         """
         free = yield_foreign_options(self.view, drain, self.context)
         if free is not drain:
-            return (self._noted(free, f"leave {name_yielded(free, drain)}: somebody else set it"),)
+            return (self._noted(free, f"leave {name_yielded(free, drain)}: another party set it"),)
         trouble = foreign_trouble(self.context)
         prepared, commands = lower_settings(
             self.view, drain, self.policy, self.context, self.sent, trouble=trouble
@@ -370,11 +372,13 @@ class DecisionRound:
             return (self._step(prepared, CommandBatch(commands, decided=f"hold {names}")),)
         if prepared == drain:
             return ()
-        decided = f"balancer and throttles are held by another drain already{self._grip(drain)}"
+        decided = (
+            f"balancer and throttles are held by another drain already{self._describe_held_options(drain)}"
+        )
         turned = drain.state is S.PREPARING
         return (self._turn(prepared, Event.PREPARED, decided) if turned else self._noted(prepared, decided),)
 
-    def _grip(self, drain: Drain) -> str:
+    def _describe_held_options(self, drain: Drain) -> str:
         """Return the end of a sentence about a throttle that is not reliable; empty if it is reliable."""
         why = explain_unreliable_throttle(self.view, at_work(drain))
         return f"; one PG at a time, for {why}" if why else ""
@@ -426,7 +430,7 @@ class DecisionRound:
             refused = (Refuse(HoldReason.UNHEALTHY, f"{batch.absent}."),)
             return (Hold(hold_drain(drain, refused, self.context.now), refused),)
         if not batch.commands:
-            return (Wait(drain, batch.waits_for or "what is on its way must arrive"),)
+            return (Wait(drain, batch.waits_for or "the PGs that move must arrive first"),)
         if short := refuse_short(batch.pgs, self.context):
             return (Hold(hold_drain(drain, (short,), self.context.now), (short,)),)
         if self._crosses_other_step(batch):

@@ -182,7 +182,7 @@ def hand_on_blocked_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple
     unweighted = undo_weights(view, holders)
     handed_on: dict[Setting, str] = {}
     for drain in returning:
-        pins = {
+        upmaps = {
             pg: pairs
             for pg, pairs in collect_upmap_items(drain.saved).items()
             if pairs
@@ -190,11 +190,11 @@ def hand_on_blocked_pairs(view: ClusterView, drains: tuple[Drain, ...]) -> tuple
             and pg in view.pgs
             and not set(pairs) <= set(view.upmap_items.get(pg, ()))
         }
-        if not pins:
+        if not upmaps:
             continue
-        returned = find_kept_pairs(undo_weights(view, (drain,)), pins)
-        at_last = find_kept_pairs(unweighted, pins)
-        for pg in pins:
+        returned = find_kept_pairs(undo_weights(view, (drain,)), upmaps)
+        at_last = find_kept_pairs(unweighted, upmaps)
+        for pg in upmaps:
             if set(at_last[pg]) - set(returned[pg]):
                 handed_on[UpmapItem(pg)] = drain.saved[UpmapItem(pg)]
     heirs = {holder.id for holder in holders}
@@ -313,14 +313,14 @@ def forget_void_pairs(drain: Drain, without: ClusterView) -> Drain:
     was down; the mon does not restore the pair. A list that names an OSD which is no longer in the map stays,
     and the end of a cancel reports it.
     """
-    pins = {
+    upmaps = {
         pg: pairs
         for pg, pairs in collect_upmap_items(drain.saved).items()
         if pairs and pg in without.pgs and all(has_both_osds(without, pair) for pair in pairs)
     }
-    kept = find_kept_pairs(without, pins)
+    kept = find_kept_pairs(without, upmaps)
     void: dict[Setting, str] = {
-        UpmapItem(pg): write_pairs(kept[pg]) for pg, pairs in pins.items() if kept[pg] != pairs
+        UpmapItem(pg): write_pairs(kept[pg]) for pg, pairs in upmaps.items() if kept[pg] != pairs
     }
     return replace(drain, saved={**drain.saved, **void}) if void else drain
 

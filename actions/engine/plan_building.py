@@ -43,7 +43,7 @@ def is_different_plan(old: Plan | None, new: Plan) -> bool:
 
 
 def _build_action_key(made: Plan) -> tuple[object, ...]:
-    return made.mechanic, made.moves, made.refusals, made.stirred, made.fullest_after
+    return made.mechanic, made.moves, made.refusals, made.affected_pgs, made.fullest_after
 
 
 def map_changed(view: ClusterView, drain: Drain, context: Context) -> bool:

@@ -90,7 +90,7 @@ def next_batch(
     if plan is None or movement is None:
         return CommandBatch(outdated=True)
     if plan.mechanic is Mechanic.REBUILD and view.osds[osd].primary_affinity > 0:
-        return primary_affinity.next_rung(
+        return primary_affinity.build_affinity_step(
             view, osd, 0.0, allowance
         )  # the latency does not matter: this step lowers it
     ratio = "no signal" if now.ratio is None else f"{now.ratio:.2f}x"

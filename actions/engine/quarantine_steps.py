@@ -60,10 +60,10 @@ def given_back(view: ClusterView, drain: Drain) -> dict[Setting, str]:
 def lower_affinity(view: ClusterView, drain: Drain, allowance: Allowance) -> CommandBatch:
     """Return the next step towards an OSD that is no PG's primary."""
     for osd in (osd for osd in drain.osds if osd in view.osds):
-        batch = primary_affinity.next_rung(view, osd, GOAL, allowance)
+        batch = primary_affinity.build_affinity_step(view, osd, GOAL, allowance)
         if batch.commands or view.osds[osd].primary_affinity > GOAL:
             return batch
-    return CommandBatch(waits_for="it leads no PG; it stays so until it answers like its peers again")
+    return CommandBatch(waits_for="it is the primary of no PG, until it answers like its peers again")
 
 
 def find_heir(drain: Drain, context: Context) -> Drain | None:

@@ -94,7 +94,7 @@ def list_moved_pgs(plan: Plan) -> Collection[PgId]:
 
 def list_led_pgs(plan: Plan) -> Collection[PgId]:
     """Return the PGs that get another primary."""
-    return plan.stirred
+    return plan.affected_pgs
 
 
 @dataclass(frozen=True, slots=True)

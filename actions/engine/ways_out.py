@@ -177,7 +177,7 @@ def _list_stray_targets(view: ClusterView, drain: Drain, context: Context, full:
     if drain.intent is not Intent.REPLACE:
         return set()
     strays = find_stray_upmaps(view, drain, context, full)
-    raw = compute_up_sets(view, (), strays, pinned=False)
+    raw = compute_up_sets(view, (), strays, with_upmaps=False)
     return {
         osd
         for pg, pairs in strays.items()

@@ -49,7 +49,7 @@ def check_balancer(view: ClusterView, drain: Drain, policy: Policy, context: Con
     if not view.balancer_active:
         return Pass("the balancer is off")
     if not drain.intent.moves_data:
-        return Pass("the balancer does not touch who leads a PG")
+        return Pass("the balancer does not change the primary of a PG")
     return Refuse(HoldReason.BALANCER, "The balancer was turned on again while draining.")
 
 
@@ -74,7 +74,7 @@ def check_setting_conflict(
             return Refuse(
                 HoldReason.CONFLICT,
                 f"{key} was set to {value or 'nothing'} by this drain and is now {now or 'nothing'}; "
-                "somebody else changed it.",
+                "another party changed it.",
                 {"key": str(key), "ours": value, "found": now},
             )
     for sent, attempts in context.memory.attempts.items():
@@ -86,4 +86,4 @@ def check_setting_conflict(
                 f"{sent} was set to {wanted} {format_count(attempts, 'time')} and the map never shows it.",
                 {"key": str(sent), "attempts": attempts},
             )
-    return Pass("what this drain set still stands")
+    return Pass("the settings of this drain still stand")

@@ -136,7 +136,7 @@ def foreign_trouble(context: Context) -> bool:
 @remember_results(limit=2)
 def list_troubled_pgs(context: Context) -> tuple[Pg, ...]:
     """Return the PGs that are in trouble that we did not cause."""
-    return tuple(pg for pg in context.survey.restless.values() if not _is_excused_pg(pg, context))
+    return tuple(pg for pg in context.survey.unclean.values() if not _is_excused_pg(pg, context))
 
 
 def _is_excused_pg(pg: Pg, context: Context) -> bool:
@@ -259,7 +259,7 @@ def scrub_errors(view: ClusterView, drain: Drain, policy: Policy, context: Conte
     survey, touched = context.survey, {move.pg for move in drain.plan.moves} if drain.plan else set()
     bad = [
         pg
-        for pg in survey.list_restless_pgs(touched | survey.find_ids_by_osds(drain.osds))
+        for pg in survey.list_unclean_pgs(touched | survey.find_ids_by_osds(drain.osds))
         if (pg.id in touched or any(osd in pg.acting for osd in drain.osds))
         and (pg.unfound_objects or pg.states & {"inconsistent", "recovery_unfound", "backfill_unfound"})
     ]

@@ -44,7 +44,7 @@ def check_redundancy(view: ClusterView, drain: Drain, policy: Policy, context: C
     survey, touched = context.survey, list_touched_pgs(drain, context)
     short = [
         pg
-        for pg in survey.list_restless_pgs(survey.find_ids_by_osds(drain.osds))
+        for pg in survey.list_unclean_pgs(survey.find_ids_by_osds(drain.osds))
         if pg.id in touched
         and any(osd in pg.up or osd in pg.acting for osd in drain.osds)
         and not survey.is_whole(pg)
@@ -77,7 +77,7 @@ def check_redundancy(view: ClusterView, drain: Drain, policy: Policy, context: C
 def refuse_short(pgs: Collection[PgId], context: Context) -> Refuse | None:
     """Return a refusal if the step would change a PG that lacks a copy, including a PG that no plan names."""
     survey = context.survey
-    short = sorted(pg for pg in pgs if pg in survey.restless and not survey.is_whole(survey.restless[pg]))
+    short = sorted(pg for pg in pgs if pg in survey.unclean and not survey.is_whole(survey.unclean[pg]))
     if not short:
         return None
     return Refuse(
@@ -201,17 +201,17 @@ def safe_to_destroy(view: ClusterView, drain: Drain, policy: Policy, context: Co
                 osd=osd,
             )
     own = list_own_pgs(drain)
-    restless = [
+    unclean = [
         pg
-        for pg in context.survey.restless.values()
+        for pg in context.survey.unclean.values()
         if pg.id in own or not serving_whole(pg.states) or not context.survey.is_whole(pg)
     ]
-    if restless:
+    if unclean:
         return Refuse(
             HoldReason.SAFE_TO_DESTROY,
-            f"{format_count(len(restless), 'PG')} {'is' if len(restless) == 1 else 'are'} not whole; "
+            f"{format_count(len(unclean), 'PG')} {'is' if len(unclean) == 1 else 'are'} not whole; "
             "a copy on the old disk may still be wanted.",
-            {"pgs": len(restless)},
+            {"pgs": len(unclean)},
         )
     return Pass(INTENT_TEXTS[drain.intent].counted)
 

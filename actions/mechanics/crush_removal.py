@@ -31,8 +31,8 @@ from predrain.actions.placement.what_if import (
     apply_crush_weights,
     compute_present_up,
     compute_up_sets,
+    find_weight_affected_pgs,
     has_weight_sets,
-    stirred_by,
 )
 from predrain.data.drain import Drain, Mechanic
 from predrain.data.ids import OsdId, PgId
@@ -51,11 +51,11 @@ def to_retire(view: ClusterView, drain: Drain) -> OsdId | None:
     return next((osd for osd in drain.osds if osd in view.osds and view.osds[osd].crush_weight > 0), None)
 
 
-def next_rung(
+def build_removal_step(
     view: ClusterView, drain: Drain, osd: OsdId, context: Context, allowance: Allowance
 ) -> CommandBatch:
     """Return the next step towards CRUSH weight 0, with the upmap items that keep every PG where it is."""
-    lost = [pg for pg in _lost_pins(view, drain, context) if pg not in allowance.taken]
+    lost = [pg for pg in _list_lost_upmaps(view, drain, context) if pg not in allowance.taken]
     lost = lost[: max(0, allowance.peering)]
     if lost:
         allowance.reserve_peering(lost)
@@ -63,26 +63,26 @@ def next_rung(
         return CommandBatch(
             _wrap_in_flags(again),
             frozenset(lost),
-            f"pin {', '.join(lost)} again: the last pin does not stand",
+            f"set the upmap items of {', '.join(lost)} again: the last ones do not stand",
         )
     if has_weight_sets(view):
         return CommandBatch(waits_for=f"{WEIGHT_SETS}; remove them, or change the weight by hand")
-    if context.survey.restless:
+    if context.survey.unclean:
         return CommandBatch(waits_for="every PG must be at rest before the CRUSH weight changes")
     if allowance.peering < 1 or allowance.taken:
         return CommandBatch(waits_for="other drains' PGs peer")
     now = view.osds[osd].crush_weight
     planned = list_weight_affected_pgs(drain, context)
     candidates = [pg for pg in planned if pg in view.pgs] or sorted(
-        stirred_by(view, drain.osds, {}, context.survey.restless)
+        find_weight_affected_pgs(view, drain.osds, {}, context.survey.unclean)
     )
     present = compute_present_up(view, candidates)
     weight, after = _find_reweight_step(view, osd, now, present, allowance.peering)
-    pins, kept = _build_keeping_upmaps(
+    upmaps, kept = _build_keeping_upmaps(
         view,
         after,
         present,
-        compute_up_sets(view, (), after, pinned=False, crush=apply_crush_weights(view, {osd: weight})),
+        compute_up_sets(view, (), after, with_upmaps=False, crush=apply_crush_weights(view, {osd: weight})),
     )
     for id_ in after.keys() - kept:
         pg = view.pgs[id_]
@@ -94,9 +94,10 @@ def next_rung(
             return CommandBatch(waits_for=f"PG {id_} cannot be kept where it is, and its new place is full")
         allowance.reserve_move(id_, bound)
     allowance.reserve_peering(kept)
-    commands: list[Command] = [CrushReweight(osd, weight), *pins]
+    commands: list[Command] = [CrushReweight(osd, weight), *upmaps]
     decided = (
-        f"CRUSH weight of osd.{osd} {now:.5f} > {weight:.5f}: {format_count(len(kept), 'PG')} kept by a pin"
+        f"CRUSH weight of osd.{osd} {now:.5f} > {weight:.5f}: {format_count(len(kept), 'PG')} kept in "
+        "place by upmap items"
     )
     if len(after) > len(kept):
         decided += f", {format_count(len(after) - len(kept), 'PG')} move as CRUSH wants"
@@ -109,7 +110,7 @@ def has_returnable_upmaps(view: ClusterView, drain: Drain, context: Context, all
 
     An item can go if the PG fits where CRUSH wants it.
     """
-    own = {pg for pg in context.survey.restless if UpmapItem(pg) in drain.ours}
+    own = {pg for pg in context.survey.unclean if UpmapItem(pg) in drain.ours}
     return bool(own) or any(_list_releasable_upmaps(view, drain, allowance))
 
 
@@ -123,13 +124,13 @@ def release_bystander_upmaps(
         return CommandBatch(waits_for="the budget is in use")
     pgs: list[PgId] = []
     for id_, bound in _list_releasable_upmaps(view, drain, allowance):
-        if id_ in survey.restless or id_ in allowance.taken or len(pgs) >= starts:
+        if id_ in survey.unclean or id_ in allowance.taken or len(pgs) >= starts:
             continue
         allowance.reserve_move(id_, bound)
         pgs.append(id_)
     if not pgs:
-        return CommandBatch(waits_for="what is on its way must arrive")
-    decided = f"give back the pins of {', '.join(pgs)}: they go where CRUSH wants"
+        return CommandBatch(waits_for="the PGs that move must arrive first")
+    decided = f"remove the upmap items of {', '.join(pgs)}: the PGs go where CRUSH wants"
     return CommandBatch(tuple(RemoveUpmap(pg) for pg in pgs), frozenset(pgs), decided)
 
 
@@ -139,9 +140,9 @@ def _list_releasable_upmaps(
     """Yield PGs that the retirement maps by upmap items and that fit in CRUSH's place, with the data to
     receive there.
     """
-    stirred = drain.plan.stirred if drain.plan else ()
-    pins = [pg for pg in stirred if view.upmap_items.get(pg) and drain.ours.get(UpmapItem(pg))]
-    for id_, want in compute_up_sets(view, (), pins, pinned=False).items():
+    affected = drain.plan.affected_pgs if drain.plan else ()
+    upmaps = [pg for pg in affected if view.upmap_items.get(pg) and drain.ours.get(UpmapItem(pg))]
+    for id_, want in compute_up_sets(view, (), upmaps, with_upmaps=False).items():
         pg = view.pgs[id_]
         bound = bound_for(view, pg, want)
         if all(allowance.room.fits(*to) for to in bound):
@@ -157,7 +158,7 @@ def _wrap_in_flags(commands: Iterable[Command]) -> tuple[Command, ...]:
     )
 
 
-def _lost_pins(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
+def _list_lost_upmaps(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
     """Return PGs that an interrupted step left to move to CRUSH's place, although upmap items would keep
     them.
 
@@ -166,7 +167,7 @@ def _lost_pins(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
     survey = context.survey
     astray: dict[PgId, Pairs] = {}
     for id_, pairs in collect_upmap_items(drain.ours).items():
-        key, pg = UpmapItem(id_), survey.restless.get(id_)
+        key, pg = UpmapItem(id_), survey.unclean.get(id_)
         if not pairs or pg is None or pg.up == pg.acting or not survey.is_whole(pg):
             continue
         now = read_setting_value(view, key)
@@ -176,11 +177,11 @@ def _lost_pins(view: ClusterView, drain: Drain, context: Context) -> list[PgId]:
         }
         if not any(is_same_setting_value(key, now, value) for value in stands):
             astray[id_] = pairs
-    raw = compute_up_sets(view, (), astray, pinned=False)
+    raw = compute_up_sets(view, (), astray, with_upmaps=False)
     return [
         id_
         for id_, pairs in astray.items()
-        if set(apply_upmap_pairs(raw[id_], pairs)) == set(survey.restless[id_].acting)
+        if set(apply_upmap_pairs(raw[id_], pairs)) == set(survey.unclean[id_].acting)
     ]
 
 

@@ -19,8 +19,8 @@ from predrain.actions.placement.what_if import (
     compute_present_up,
     compute_up_sets,
     find_void_upmaps,
+    find_weight_affected_pgs,
     has_weight_sets,
-    stirred_by,
 )
 from predrain.data.ids import OsdId, PgId
 from predrain.data.messages import WEIGHT_SETS, format_count
@@ -28,7 +28,7 @@ from predrain.data.messages import WEIGHT_SETS, format_count
 GRAIN = 1 / 65536
 
 
-def next_rung(
+def build_weight_step(
     view: ClusterView,
     osd: OsdId,
     goal: float,
@@ -36,16 +36,16 @@ def next_rung(
     starts: int,
     *,
     idle: bool,
-    stirred: Collection[PgId] = (),
-    restless: Collection[PgId] | None = None,
-    pins: Collection[PgId] = (),
+    affected: Collection[PgId] = (),
+    unclean: Collection[PgId] | None = None,
+    mapped_pgs: Collection[PgId] = (),
 ) -> CommandBatch:
     """Return the next CRUSH weight towards `goal`, up or down, that moves at most `starts` PGs, each to where
     it fits.
 
-    `idle`: nothing else is on its way; PGs that can only move together wait for that. `stirred`: PGs that the
-    weight can move at all (`Plan.stirred`); if not given, one pass over the map finds them. `restless`: PGs
-    that are not at rest, if known; the pass is much faster then. `pins`: PGs whose upmap items the drain must
+    `idle`: nothing else is on its way; PGs that can only move together wait for that. `affected`: PGs that the
+    weight can move at all (`Plan.affected_pgs`); if not given, one pass over the map finds them. `unclean`: PGs
+    that are not at rest, if known; the pass is much faster then. `mapped_pgs`: PGs whose upmap items the drain must
     give back before a weight makes them void (`CommandBatch.unpin`).
     """
     if starts < 1:
@@ -53,7 +53,9 @@ def next_rung(
     now = view.osds[osd].crush_weight
     if goal < now and has_weight_sets(view):
         return CommandBatch(waits_for=f"{WEIGHT_SETS}; remove them, or cancel the drain")
-    candidates = {pg for pg in stirred if pg in view.pgs} or stirred_by(view, (osd,), {osd: goal}, restless)
+    candidates = {pg for pg in affected if pg in view.pgs} or find_weight_affected_pgs(
+        view, (osd,), {osd: goal}, unclean
+    )
 
     def may_go(moved: Mapping[PgId, tuple[int, ...]]) -> bool:
         return len(moved) <= starts and _find_full(view, osd, moved, allowance) is None
@@ -78,9 +80,11 @@ def next_rung(
     if moved.keys() & allowance.taken:
         return CommandBatch(waits_for="another drain's step in this look is on the same PGs")
     fallen = find_void_upmaps(view, moved)
-    if unpin := fallen & frozenset(pins):
-        return CommandBatch(unpin=unpin)
-    moved |= compute_up_sets(view, (), fallen, pinned=False, crush=apply_crush_weights(view, {osd: weight}))
+    if restore_first := fallen & frozenset(mapped_pgs):
+        return CommandBatch(restore_first=restore_first)
+    moved |= compute_up_sets(
+        view, (), fallen, with_upmaps=False, crush=apply_crush_weights(view, {osd: weight})
+    )
     for id_, want in moved.items():
         pg = view.pgs[id_]
         if not has_all_members(want, view.pools[pg.pool].size):

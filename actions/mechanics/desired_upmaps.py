@@ -52,10 +52,10 @@ def find_desired_upmaps(
         left = find_base(known, key, read_setting_value(view, key))
         pairs = read_pairs(drain.saved.get(key, "") if left is None else left)
         base[pg] = tuple(pair for pair in pairs if has_both_osds(view, pair))
-    wishes = _list_wishes(drain, context, base.keys())
-    asked = [pg for pg, known in wishes.items() if known and pg in view.pgs]
+    wanted_moves = _list_wanted_moves(drain, context, base.keys())
+    asked = [pg for pg, known in wanted_moves.items() if known and pg in view.pgs]
     try:
-        raw = compute_up_sets(view, (), asked, pinned=False)
+        raw = compute_up_sets(view, (), asked, with_upmaps=False)
     except CannotPlace:
         return base
     regions = {
@@ -65,7 +65,7 @@ def find_desired_upmaps(
     out = find_osd_layout(view.osds).out
     for pg in asked:
         base[pg] = _overlay_drain_moves(
-            view, pg, regions[view.pgs[pg].pool], raw[pg], base[pg], wishes[pg], out
+            view, pg, regions[view.pgs[pg].pool], raw[pg], base[pg], wanted_moves[pg], out
         )
     return base
 
@@ -95,22 +95,22 @@ def find_stray_upmaps(
         if drain.state is DrainState.CANCELLING
         else [drain]
     )
-    pins = {
+    upmaps = {
         pg
         for other in emptied
         if other.intent is Intent.REPLACE
         for pg in collect_upmap_items(other.ours)
         if pg in view.pgs
     }
-    pins -= {
+    upmaps -= {
         pg for other in context.drains if other.intent.removes_osd for pg in collect_upmap_items(other.ours)
     }
-    if not pins:
+    if not upmaps:
         return {}
-    desired = find_kept_pairs(view, find_desired_upmaps(view, drain, context, sorted(pins)))
+    desired = find_kept_pairs(view, find_desired_upmaps(view, drain, context, sorted(upmaps)))
     strays = {pg: pairs for pg, pairs in desired.items() if set(pairs) != set(view.upmap_items.get(pg, ()))}
     try:
-        raw = compute_up_sets(view, (), strays, pinned=False)
+        raw = compute_up_sets(view, (), strays, with_upmaps=False)
     except CannotPlace:
         return {}
     leaving, shared = (
@@ -151,18 +151,18 @@ def _overlay_drain_moves(
     region: Domains,
     raw: tuple[int, ...],
     base: Pairs,
-    wishes: Iterable[tuple[frozenset[OsdId], Sequence[Move]]],
+    wanted_moves: Iterable[tuple[frozenset[OsdId], Sequence[Move]]],
     out: Collection[int],
 ) -> Pairs:
     """Return the pairs that keep the PG away from each OSD that it has left for a drain that stays.
 
     A pair of `base` to an OSD that is out has no effect, so nothing has to keep the PG away from that OSD.
-    wishes: for each such drain, its OSDs and its moves of this PG. Shards of other OSDs move with them only
-    if the failure domains require it. A wish that does not fit the others is left out, and that drain plans
+    wanted_moves: for each such drain, its OSDs and its moves of this PG. Shards of other OSDs move with them only
+    if the failure domains require it. A move that does not fit the others is left out, and that drain plans
     the PG again.
     """
     up = want = apply_upmap_pairs(raw, tuple(pair for pair in base if pair[1] not in out))
-    for osds, moves in wishes:
+    for osds, moves in wanted_moves:
         own = [move for move in moves if move.source in osds]
         if not any(move.source in want for move in own) or any(
             move.source in view.pgs[pg].up for move in own
@@ -181,23 +181,23 @@ def _replace_members(members: Iterable[int], moves: Iterable[Move]) -> Iterator[
     return (targets.get(osd, osd) for osd in members)
 
 
-def _list_wishes(
+def _list_wanted_moves(
     drain: Drain, context: Context, pgs: Iterable[PgId]
 ) -> dict[PgId, list[tuple[frozenset[OsdId], list[Move]]]]:
     """Return, for each PG, the drains that moved it on and stay, oldest first: those whose OSDs are or become
     empty.
     """
-    wishes: dict[PgId, list[tuple[frozenset[OsdId], list[Move]]]] = {pg: [] for pg in pgs}
+    wanted_moves: dict[PgId, list[tuple[frozenset[OsdId], list[Move]]]] = {pg: [] for pg in pgs}
     for other in sorted(context.drains, key=lambda other: (other.created_at, other.id)):
         if other.id == drain.id or other.plan is None or not _must_stay_empty(other, context):
             continue
         moves: dict[PgId, list[Move]] = {}
         for move in other.plan.moves:
-            if move.pg in wishes and UpmapItem(move.pg) in other.ours:
+            if move.pg in wanted_moves and UpmapItem(move.pg) in other.ours:
                 moves.setdefault(move.pg, []).append(move)
         for pg, mine in moves.items():
-            wishes[pg].append((frozenset(other.osds), mine))
-    return wishes
+            wanted_moves[pg].append((frozenset(other.osds), mine))
+    return wanted_moves
 
 
 def _must_stay_empty(drain: Drain, context: Context) -> bool:

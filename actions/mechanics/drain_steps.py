@@ -59,21 +59,21 @@ def next_emptying_batch(
     starts = allowance.count_possible_starts(now.budget, flying)
     if plan.mechanic is Mechanic.CRUSH_LADDER:
         if view.osds[osd].crush_weight == 0.0:
-            return CommandBatch(waits_for="what is on its way must arrive")
-        stirred = list_weight_affected_pgs(drain, context)
-        restless = context.survey.restless
-        return crush_weight_ladder.next_rung(
-            view, osd, 0.0, allowance, starts, idle=not flying, stirred=stirred, restless=restless
+            return CommandBatch(waits_for="the PGs that move must arrive first")
+        affected = list_weight_affected_pgs(drain, context)
+        unclean = context.survey.unclean
+        return crush_weight_ladder.build_weight_step(
+            view, osd, 0.0, allowance, starts, idle=not flying, affected=affected, unclean=unclean
         )
     if plan.mechanic is Mechanic.OVERRIDE_LADDER:
         if view.osds[osd].reweight == 0.0:
-            return CommandBatch(waits_for="what is on its way must arrive")
-        return override_reweight.next_rung(view, osd, allowance, starts)
+            return CommandBatch(waits_for="the PGs that move must arrive first")
+        return override_reweight.build_override_step(view, osd, allowance, starts)
     if any(move.source == osd for move in list_remaining_moves(view, drain)):
         if starts < 1:
             one = f": one PG at a time, for {now.why_one}" if now.why_one else ""
             return CommandBatch(waits_for=f"{flying} on their way, budget {now.budget}{one}")
-        return next_pins(view, drain, osd, context, allowance, starts)
+        return build_upmap_steps(view, drain, osd, context, allowance, starts)
     names_it = context.survey.of_osd(osd)
     if any(osd in pg.up for pg in names_it):
         return CommandBatch(outdated=True)
@@ -101,11 +101,11 @@ def give_back_settings(
     starts = allowance.count_possible_starts(now.budget, flying)
     if (key := _find_lowered_weight(view, drain)) is not None:
         goal = float(drain.saved[key])
-        batch = crush_weight_ladder.next_rung(view, key.osd, goal, allowance, starts, idle=not flying)
+        batch = crush_weight_ladder.build_weight_step(view, key.osd, goal, allowance, starts, idle=not flying)
         there = f"the OSDs beside osd.{key.osd} have no room for what its CRUSH weight {goal:.4f} brings"
         return CommandBatch(full=there) if batch.outdated else batch
     strays = release_strays(view, drain, context, allowance, starts)
-    return strays or CommandBatch(waits_for="what is on its way must arrive")
+    return strays or CommandBatch(waits_for="the PGs that move must arrive first")
 
 
 def _find_lowered_weight(view: ClusterView, drain: Drain) -> OsdCrushWeight | None:
@@ -140,7 +140,7 @@ def take_weight_away(
     """Return the next step to CRUSH weight 0 without moving data, then the removal of other PGs' upmap items."""
     osd = crush_removal.to_retire(view, drain)
     if osd is not None:
-        return crush_removal.next_rung(view, drain, osd, context, allowance)
+        return crush_removal.build_removal_step(view, drain, osd, context, allowance)
     if now.is_on_hold:
         return CommandBatch(waits_for="clients wait longer than an hour before")
     return crush_removal.release_bystander_upmaps(
@@ -148,7 +148,7 @@ def take_weight_away(
     )
 
 
-def next_pins(
+def build_upmap_steps(
     view: ClusterView, drain: Drain, osd: OsdId, context: Context, allowance: Allowance, starts: int
 ) -> CommandBatch:
     """Return commands that map up to `starts` PGs of `osd` to their places, in the plan's order."""
@@ -162,7 +162,7 @@ def next_pins(
     for id_, moves in routes.items():
         if len(chosen) >= starts:
             break
-        if id_ in context.survey.restless or id_ in context.survey.broken or id_ in allowance.taken:
+        if id_ in context.survey.unclean or id_ in context.survey.broken or id_ in allowance.taken:
             continue  # it already moves or peers for any reason, or is not whole
         if any(
             allowance.arriving.get(m.target, 0) + arriving.get(m.target, 0) >= allowance.per_target
@@ -174,7 +174,7 @@ def next_pins(
         chosen[id_] = tuple(moves)
     if not chosen:
         return CommandBatch(waits_for="its next PGs are busy, or their targets are" if routes else "")
-    raw = compute_up_sets(view, (), chosen, pinned=False)
+    raw = compute_up_sets(view, (), chosen, with_upmaps=False)
     commands, pgs = [], []
     for id_, sent in chosen.items():
         pg = view.pgs[id_]
@@ -209,7 +209,7 @@ def pull_back(view: ClusterView, drain: Drain, context: Context, allowance: Allo
     ][: max(0, allowance.peering)]
     if not waiting:
         return CommandBatch(waits_for="nothing waits that could be taken back")
-    raw = compute_up_sets(view, (), [pg.id for pg in waiting], pinned=False)
+    raw = compute_up_sets(view, (), [pg.id for pg in waiting], with_upmaps=False)
     commands, pgs = [], []
     for pg in waiting:
         ordered = view.pools[pg.pool].erasure
@@ -257,6 +257,6 @@ def next_filling_batch(
 ) -> CommandBatch:
     """Return the next reweight step up. flying: PGs of the fill that are on their way."""
     if view.osds[osd].reweight == FULL:
-        return CommandBatch(waits_for="what is on its way must arrive")
+        return CommandBatch(waits_for="the PGs that move must arrive first")
     starts = allowance.count_possible_starts(now.budget, flying)
     return override_reweight.give_back(view, drain, osd, FULL, allowance, starts, idle=not flying)

@@ -59,7 +59,7 @@ def next_surrender(
                 drain, CommandBatch(waits_for="its primary affinity goes back when the guards pass")
             )
         return RestoreProgress(
-            drain, primary_affinity.next_rung(view, key.osd, float(drain.saved[key]), allowance)
+            drain, primary_affinity.build_affinity_step(view, key.osd, float(drain.saved[key]), allowance)
         )
     told = describe_left_standing(left)
     return RestoreProgress(

@@ -68,7 +68,7 @@ def compute_override_draws(view: ClusterView, osd: OsdId, pgs: Collection[PgId])
     return found
 
 
-def rung_down(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
+def choose_lower_weight(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
     """Return the lowest override from `now` to `goal` that turns away at most `allowed` PGs of `drawn`.
 
     The step turns away at least one PG, with all PGs of the same draw.
@@ -80,7 +80,7 @@ def rung_down(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) 
     return turned[_count_untied_draws(turned, allowed) - 1] / FULL
 
 
-def rung_up(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
+def choose_higher_weight(drawn: Mapping[PgId, int], now: float, goal: float, allowed: int) -> float:
     """Return the highest override from `now` to `goal` that takes back at most `allowed` PGs of `drawn`.
 
     The step takes back at least one PG, with all PGs of the same draw.
@@ -102,7 +102,7 @@ def _count_untied_draws(drawn: Sequence[int], allowed: int) -> int:
     return next((i for i in range(1, len(drawn)) if drawn[i] != drawn[i - 1]), len(drawn))
 
 
-def next_rung(
+def build_override_step(
     view: ClusterView, osd: OsdId, allowance: Allowance, starts: int, goal: float = 0.0
 ) -> CommandBatch:
     """Return the ladder's next step towards `goal`, which moves up to `starts` PGs off the OSD.
@@ -114,10 +114,10 @@ def next_rung(
     present = {id_: up for id_, up in compute_present_up(view, view.pgs).items() if osd in up}
     on_it = present.keys()
     now = view.osds[osd].reweight
-    weight = rung_down(compute_override_draws(view, osd, on_it), now, goal, starts)
+    weight = choose_lower_weight(compute_override_draws(view, osd, on_it), now, goal, starts)
     after = compute_up_sets(view, (), on_it, weights={osd: weight})
     pgs = frozenset(pg for pg in on_it if after[pg] != present[pg])
-    held = _find_pinned_to(view, osd, pgs) if weight == 0.0 and can_upmap(view) else frozenset()
+    held = _find_upmapped_pgs(view, osd, pgs) if weight == 0.0 and can_upmap(view) else frozenset()
     without = replace(
         view, upmap_items={pg: pairs for pg, pairs in view.upmap_items.items() if pg not in held}
     )
@@ -150,7 +150,7 @@ def next_rung(
     return CommandBatch((*dropped, *commands), pgs, decided)
 
 
-def _find_pinned_to(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> frozenset[PgId]:
+def _find_upmapped_pgs(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> frozenset[PgId]:
     """Return the PGs whose upmap items send a shard to the OSD.
 
     Once the OSD is out, the mon drops all upmap items of such a PG, for any draw of the PG. More PGs would
@@ -169,23 +169,23 @@ def finish_walk_override(view: ClusterView, osd: OsdId, allowance: Allowance) ->
     if allowance.peering < 1:
         return CommandBatch(waits_for="PGs still peer")
     now = view.osds[osd].reweight
-    pins = [pg for pg, pairs in view.upmap_items.items() if any(old == osd for old, _ in pairs)]
-    final, present = compute_up_sets(view, (osd,), pins), compute_present_up(view, pins)
-    changed = [pg for pg in pins if final[pg] != present[pg]]
-    stirred = [pg for pg in changed if pg not in allowance.taken]
-    weight = rung_down(compute_override_draws(view, osd, stirred), now, 0.0, allowance.peering)
+    upmaps = [pg for pg, pairs in view.upmap_items.items() if any(old == osd for old, _ in pairs)]
+    final, present = compute_up_sets(view, (osd,), upmaps), compute_present_up(view, upmaps)
+    changed = [pg for pg in upmaps if final[pg] != present[pg]]
+    affected = [pg for pg in changed if pg not in allowance.taken]
+    weight = choose_lower_weight(compute_override_draws(view, osd, affected), now, 0.0, allowance.peering)
     # A PG that another drain mapped in this poll still depends on the suspect: it must not be turned away
     # too.
-    busy = compute_override_draws(view, osd, allowance.taken & set(pins)).values()
+    busy = compute_override_draws(view, osd, allowance.taken & set(upmaps)).values()
     weight = max((weight, *((drawn + 1) / FULL for drawn in busy if drawn < round(now * FULL))))
     if weight >= now and now > 0:
         return CommandBatch(waits_for=_BESIDE)
-    after = compute_up_sets(view, (), stirred, weights={osd: weight})
-    pgs = [pg for pg in stirred if after[pg] != present[pg]]
+    after = compute_up_sets(view, (), affected, weights={osd: weight})
+    pgs = [pg for pg in affected if after[pg] != present[pg]]
     if len(pgs) > allowance.peering and allowance.taken:
         return CommandBatch(waits_for="PGs that only peer together wait for the whole budget")
     moved = [pg for pg in pgs if _is_placed_elsewhere(view, pg, present[pg], after[pg])]
-    raw = compute_up_sets(view, (), moved, pinned=False, weights={osd: weight}) if moved else {}
+    raw = compute_up_sets(view, (), moved, with_upmaps=False, weights={osd: weight}) if moved else {}
     commands: list[Command] = [Reweight(osd, weight)]
     leave: dict[PgId, Bound] = {}
     for id_ in moved:
@@ -204,7 +204,7 @@ def finish_walk_override(view: ClusterView, osd: OsdId, allowance: Allowance) ->
         allowance.reserve_move(id_, targets)
     allowance.reserve_peering(pg for pg in pgs if pg not in leave)
     kept = (
-        f", {format_count(len(moved) - len(leave), 'PG')} kept by a new pin"
+        f", {format_count(len(moved) - len(leave), 'PG')} kept in place by new upmap items"
         if len(moved) > len(leave)
         else ""
     )
@@ -226,19 +226,19 @@ def keep_again(
     CRUSH's own target was over its limit when the plan passed it by, so the PG is mapped back to where its
     data is.
     """
-    restless = context.survey.restless
+    unclean = context.survey.unclean
     astray = {
-        move.pg: restless[move.pg]
+        move.pg: unclean[move.pg]
         for move in (drain.plan.moves if drain.plan else ())
-        if move.pg in restless
+        if move.pg in unclean
         and move.pg not in allowance.taken
-        and _is_serving_unmapped(restless[move.pg], move)
+        and _is_serving_unmapped(unclean[move.pg], move)
         and _is_upmap_lost(view, drain, context, move)
     }
     chosen = [pg for pg in astray.values() if context.survey.is_whole(pg)][: max(0, allowance.peering)]
     if not chosen:
         return None
-    raw = compute_up_sets(view, (), [pg.id for pg in chosen], pinned=False)
+    raw = compute_up_sets(view, (), [pg.id for pg in chosen], with_upmaps=False)
     commands: list[Command] = []
     pgs: list[PgId] = []
     for pg in chosen:
@@ -251,7 +251,9 @@ def keep_again(
         return None
     allowance.reserve_peering(pgs)
     return CommandBatch(
-        tuple(commands), frozenset(pgs), f"pin {', '.join(pgs)} again: the last pin does not stand"
+        tuple(commands),
+        frozenset(pgs),
+        f"set the upmap items of {', '.join(pgs)} again: the last ones do not stand",
     )
 
 
@@ -282,35 +284,35 @@ def give_back(
     starts: int,
     *,
     idle: bool,
-    pins: Collection[PgId] = (),
+    mapped_pgs: Collection[PgId] = (),
 ) -> CommandBatch:
     """Return the next step back of a cancelled drain: its override goes towards the found value, a few PGs in
     each step.
 
-    `idle`: nothing else is on its way; PGs that can only come back together wait for that. `pins`: PGs whose
+    `idle`: nothing else is on its way; PGs that can only come back together wait for that. `mapped_pgs`: PGs whose
     upmap items the drain must give back before a weight makes them void (`CommandBatch.unpin`).
     """
     own = {move.pg for move in drain.plan.moves} if drain.plan else set()
     own = {pg for pg in own | collect_upmap_items(drain.saved).keys() if pg in view.pgs}
     now = view.osds[osd].reweight
-    stirred = _find_returning(view, osd, own, goal, starts)
-    if stirred and starts < 1:
+    affected = _find_returning(view, osd, own, goal, starts)
+    if affected and starts < 1:
         return CommandBatch(waits_for="the budget is in use")
-    weight = rung_up(compute_override_draws(view, osd, stirred), now, goal, starts)
-    after = _compute_raised_up_sets(view, osd, stirred, weight)
-    present = compute_present_up(view, stirred)
-    pgs = frozenset(pg for pg in stirred if after[pg] != present[pg])
+    weight = choose_higher_weight(compute_override_draws(view, osd, affected), now, goal, starts)
+    after = _compute_raised_up_sets(view, osd, affected, weight)
+    present = compute_present_up(view, affected)
+    pgs = frozenset(pg for pg in affected if after[pg] != present[pg])
     if len(pgs) > starts and (allowance.taken or not idle):
         return CommandBatch(waits_for="PGs that only move together wait for the whole budget")
     if pgs & allowance.taken:
         return CommandBatch(waits_for=_BESIDE)
     fallen = find_void_upmaps(view, {pg: after[pg] for pg in pgs})
     try:
-        after |= compute_up_sets(view, (), fallen, pinned=False, weights={osd: weight})
+        after |= compute_up_sets(view, (), fallen, with_upmaps=False, weights={osd: weight})
     except CannotPlace:
         fallen = frozenset()  # a guess condemns no upmap item
-    if unpin := fallen & frozenset(pins):
-        return CommandBatch(unpin=unpin)
+    if restore_first := fallen & frozenset(mapped_pgs):
+        return CommandBatch(restore_first=restore_first)
     for id_ in pgs:
         pg = view.pgs[id_]
         bound = bound_for(view, pg, after[id_])

@@ -22,7 +22,7 @@ from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.crush.crush_rules import FULL_WEIGHT, CannotPlace
 from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.raw_sets import find_placement_seeds
-from predrain.actions.mechanics.override_reweight import rung_down, rung_up
+from predrain.actions.mechanics.override_reweight import choose_higher_weight, choose_lower_weight
 from predrain.actions.mechanics.step_batch import CommandBatch
 from predrain.data.drain import Drain
 from predrain.data.ids import OsdId, PgId, pg_seed
@@ -31,7 +31,7 @@ from predrain.data.messages import format_count
 _Draws = Mapping[PgId, Mapping[int, int]]
 
 
-def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) -> CommandBatch:
+def build_affinity_step(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) -> CommandBatch:
     """Return the next affinity towards `goal`, up or down, that changes the primary of no more PGs than may
     peer.
     """
@@ -43,14 +43,16 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
     named = find_pg_index(view.pgs).list_pgs(osd)
     if any(osd in pg.up and not allowance.led.isdisjoint(pg.up) for pg in named if allowance.led):
         # The primary depends on both affinities, and each step was computed with the other's old value.
-        return CommandBatch(waits_for="another drain's step in this look changes who leads the same PGs")
+        return CommandBatch(
+            waits_for="another drain's step in this poll changes the primaries of the same PGs"
+        )
     try:
         drawn = at_stake(view, osd)
     except CannotPlace:
         if goal < now:
             raise
         drawn = _draw_all(view, osd)  # giving back needs no placement: at most these PGs change their primary
-    step = rung_down if goal < now else rung_up
+    step = choose_lower_weight if goal < now else choose_higher_weight
     affinity = step(drawn, now, goal, allowance.peering)
     low, high = sorted((round(now * FULL_WEIGHT), round(affinity * FULL_WEIGHT)))
     pgs = frozenset(pg for pg, draw in drawn.items() if low <= draw < high)
@@ -67,11 +69,11 @@ def next_rung(view: ClusterView, osd: OsdId, goal: float, allowance: Allowance) 
 
 def count_progress(view: ClusterView, drain: Drain) -> Drain:
     """Return a quarantine with the number of PGs whose primary its OSDs no longer are."""
-    if drain.plan is None or not view.statistics_known or not drain.plan.stirred:
+    if drain.plan is None or not view.statistics_known or not drain.plan.affected_pgs:
         return drain
     leading = {pg for osd in drain.osds if osd in view.osds for pg in find_primary_pgs(view, osd)}
-    gone = sum(1 for pg in drain.plan.stirred if pg not in leading)
-    progress = replace(drain.progress, planned_pgs=len(drain.plan.stirred), moved_pgs=gone)
+    gone = sum(1 for pg in drain.plan.affected_pgs if pg not in leading)
+    progress = replace(drain.progress, planned_pgs=len(drain.plan.affected_pgs), moved_pgs=gone)
     return drain if progress == drain.progress else replace(drain, progress=progress)
 
 

@@ -28,10 +28,10 @@ from predrain.actions.core.held_throttles import is_cluster_setting, is_set_by_o
 from predrain.actions.core.in_flight import Allowance, in_flight
 from predrain.actions.core.situation import Context
 from predrain.actions.mechanics import primary_affinity
-from predrain.actions.mechanics.crush_weight_ladder import next_rung
+from predrain.actions.mechanics.crush_weight_ladder import build_weight_step
 from predrain.actions.mechanics.desired_upmaps import find_desired_upmaps, find_stray_upmaps
+from predrain.actions.mechanics.override_reweight import build_override_step as override_down
 from predrain.actions.mechanics.override_reweight import give_back
-from predrain.actions.mechanics.override_reweight import next_rung as override_down
 from predrain.actions.mechanics.step_batch import (
     CommandBatch,
     bound_for,
@@ -93,7 +93,7 @@ def _next_return(
         f"; {LEFT_TEXTS[why]}: {', '.join(map(str, keys))}" for why, keys in given_up.items() if keys
     )
     idle = not in_flight(drain, context)
-    pins = {key.pg for key in open_keys if isinstance(key, UpmapItem)}
+    mapped_pgs = {key.pg for key in open_keys if isinstance(key, UpmapItem)}
     absent = [key for key in open_keys if isinstance(key, OsdOverride) and view.osds[key.osd].is_down_and_out]
     open_keys = [key for key in open_keys if key not in absent]
     for key in (k for k in open_keys if isinstance(k, OsdOverride | OsdCrushWeight)):
@@ -102,15 +102,15 @@ def _next_return(
             if goal < view.osds[osd].reweight:
                 batch = override_down(view, osd, allowance, starts, goal)
             else:
-                batch = give_back(view, drain, osd, goal, allowance, starts, idle=idle, pins=pins)
+                batch = give_back(view, drain, osd, goal, allowance, starts, idle=idle, mapped_pgs=mapped_pgs)
         else:
-            batch = next_rung(view, osd, goal, allowance, starts, idle=idle, pins=pins)
+            batch = build_weight_step(view, osd, goal, allowance, starts, idle=idle, mapped_pgs=mapped_pgs)
         if batch.outdated:
             batch = CommandBatch(full=f"where CRUSH would take PGs of osd.{osd} is too full by now")
-        if batch.unpin & allowance.taken:
+        if batch.restore_first & allowance.taken:
             batch = CommandBatch(waits_for="another drain's step on the same PGs")
-        elif batch.unpin:
-            keys = [UpmapItem(pg) for pg in sorted(batch.unpin)]
+        elif batch.restore_first:
+            keys = [UpmapItem(pg) for pg in sorted(batch.restore_first)]
             batch = _restore_upmaps(view, drain, context, allowance, keys, starts, "")
         return RestoreProgress(drain, replace(batch, decided=batch.decided + note))
     upmaps = [key for key in open_keys if isinstance(key, UpmapItem)]
@@ -126,7 +126,9 @@ def _next_return(
     if strays := release_strays(view, drain, context, allowance, starts, note):
         return RestoreProgress(drain, strays)
     for lowered in (key for key in rest if isinstance(key, OsdAffinity)):
-        batch = primary_affinity.next_rung(view, lowered.osd, float(drain.saved[lowered]), allowance)
+        batch = primary_affinity.build_affinity_step(
+            view, lowered.osd, float(drain.saved[lowered]), allowance
+        )
         return RestoreProgress(drain, replace(batch, decided=batch.decided + note))
     if rest:
         return RestoreProgress(drain, build_restore_batch({key: drain.saved[key] for key in rest}, note))
@@ -169,7 +171,7 @@ def _restore_upmaps(
     goals = _find_upmap_goals(view, drain, context, keys)
     for key in keys:
         pg = view.pgs[key.pg]
-        if len(pgs) == starts or (pg.id in context.survey.restless and not _is_awaiting_backfill(pg)):
+        if len(pgs) == starts or (pg.id in context.survey.unclean and not _is_awaiting_backfill(pg)):
             continue
         goal = goals[key.pg]
         was = {new: old for old, new in read_pairs(read_setting_value(view, key)) if (old, new) not in goal}
@@ -187,7 +189,7 @@ def _restore_upmaps(
         commands.append(build_upmap_command(pg.id, goal, choose_pg_temp_members(view, pg, up)))
         pgs.append(pg.id)
     if not pgs:
-        if full and not unknown and not context.survey.restless:
+        if full and not unknown and not context.survey.unclean:
             return CommandBatch(full=full)
         return CommandBatch(waits_for=unknown or "PGs are busy")
     decided = f"upmaps of {', '.join(pgs)} as they were{_describe_missing_pairs(view, drain, pgs)}{note}"

@@ -32,7 +32,7 @@ class CommandBatch:
     """The reason why nothing can be sent until a person frees capacity, if that is so."""
     absent: str = ""
     """The reason why nothing can be sent until an OSD comes back or leaves the map, if that is so."""
-    unpin: frozenset[PgId] = frozenset()
+    restore_first: frozenset[PgId] = frozenset()
     """PGs whose upmap items must be given back before any other command."""
     outdated: bool = False
     """True if the plan no longer fits the map (a target filled up, or a set is no longer legal): plan again.

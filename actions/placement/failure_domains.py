@@ -167,12 +167,12 @@ def pairs_for(raw: tuple[int, ...], want: tuple[int, ...], standing: Pairs, *, o
         )
         return pairs if apply_upmap_pairs(raw, pairs) == want else None
     leavers = [osd for osd in raw if osd not in want]
-    comers = [osd for osd in want if osd not in raw]
-    if len(leavers) != len(comers) or ITEM_NONE in leavers or ITEM_NONE in comers:
+    incoming = [osd for osd in want if osd not in raw]
+    if len(leavers) != len(incoming) or ITEM_NONE in leavers or ITEM_NONE in incoming:
         return None
-    kept = [(old, new) for old, new in standing if old in leavers and new in comers]
+    kept = [(old, new) for old, new in standing if old in leavers and new in incoming]
     gone, come = {old for old, _ in kept}, {new for _, new in kept}
-    fresh = zip((x for x in leavers if x not in gone), (y for y in comers if y not in come), strict=True)
+    fresh = zip((x for x in leavers if x not in gone), (y for y in incoming if y not in come), strict=True)
     return (*kept, *fresh)
 
 

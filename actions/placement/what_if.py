@@ -7,12 +7,13 @@ has peered with the item, and another OSD than computed is filled. Such items ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.cluster.osd_layout import OsdLayout, find_osd_layout
+from predrain.actions.cluster.pg_index import find_pg_index
 from predrain.actions.crush.affected_pgs import KnownMembers, find_affected_pgs
 from predrain.actions.crush.crush_map import CrushMap
 from predrain.actions.crush.crush_reweight import find_bounds, with_crush_weight
@@ -38,7 +39,7 @@ def compute_up_sets(
     out: Collection[OsdId] = (),
     only: Collection[PgId] | None = None,
     *,
-    pinned: bool = True,
+    with_upmaps: bool = True,
     weights: Mapping[OsdId, float] | None = None,
     crush: CrushMap | None = None,
     all_up: bool = False,
@@ -56,7 +57,7 @@ def compute_up_sets(
         changes = {**(weights or {}), **dict.fromkeys(out, 0.0)}
         reweights = _change_overrides(layout, frozenset(changes.items()))
     tree = crush if crush is not None else view.crush
-    if not pinned:
+    if not with_upmaps:
         return place_pgs(tree, view.pools, reweights, {}, frozenset(), only)
     down = frozenset[OsdId]() if all_up else layout.down
     return place_pgs(tree, view.pools, reweights, view.upmap_items, down, only, layout.affinities)
@@ -88,39 +89,63 @@ def apply_crush_weights(view: ClusterView, weights: Mapping[OsdId, float]) -> Cr
     return crush
 
 
-def stirred_by(
+def find_weight_affected_pgs(
     view: ClusterView,
     osds: Collection[OsdId],
     highest: Mapping[OsdId, float],
-    restless: Collection[PgId] | None = None,
+    unclean: Collection[PgId] | None = None,
 ) -> frozenset[PgId]:
     """Return PGs of the view that may move while the CRUSH weights of `osds` go between `highest` and 0,
     either way.
 
-    `restless`: PGs that are not at rest (`Survey.restless`). The `up` of every other PG is taken as the map's
+    `unclean`: PGs that are not at rest (`Survey.unclean`). The `up` of every other PG is taken as the map's
     result, which saves most of the work as long as no weight is above that of the view. None: no `up` is
     used. Raises CannotPlace.
     """
-    top = {osd: max(view.osds[osd].crush_weight, highest.get(osd, 0.0)) for osd in osds}
+    raised = {osd: weight for osd in osds if (weight := highest.get(osd, 0.0)) > view.osds[osd].crush_weight}
     layout = find_osd_layout(view.osds)
-    lowest, most = apply_crush_weights(view, dict.fromkeys(osds, 0.0)), apply_crush_weights(view, top)
+    # The bounds include the map as it stands: the mon sets each weight above the OSD to the sum of its items.
+    lowest, most = find_bounds(
+        [view.crush, apply_crush_weights(view, raised), apply_crush_weights(view, dict.fromkeys(osds, 0.0))]
+    )
     known = None
-    if view.crush.choose_args:  # the weights of the sets may be outside the range, at some positions
-        lowest, most = find_bounds([view.crush, most, lowest])
-    elif restless is not None and most == view.crush and not view.has_full_upmaps:
-        known = KnownMembers(_list_members(view, restless), layout.down)
+    if unclean is not None and most == view.crush and not view.has_full_upmaps:
+        members = _CleanMembers(view, unclean)
+        known = KnownMembers(members, layout.down, members.find_pgs)
     return find_affected_pgs(most, lowest, view.pools, layout.overrides, known) & view.pgs.keys()
 
 
-def _list_members(view: ClusterView, restless: Collection[PgId]) -> dict[PgId, tuple[int, ...]]:
-    """Return, for each PG at rest, OSDs that include CRUSH's own choice: its `up` and the sources of its
-    pairs.
-    """
-    found = {id_: pg.up for id_, pg in view.pgs.items() if id_ not in restless}
-    for id_, pairs in view.upmap_items.items():
-        if id_ in found:
-            found[id_] = (*found[id_], *(source for source, _ in pairs))
-    return found
+class _CleanMembers(Mapping[PgId, tuple[int, ...]]):
+    """For each PG at rest, OSDs that include CRUSH's own choice: its `up` and the sources of its upmap pairs."""
+
+    def __init__(self, view: ClusterView, unclean: Collection[PgId]) -> None:
+        self._view, self._unclean = view, frozenset(unclean) & view.pgs.keys()
+
+    def __getitem__(self, pg: PgId) -> tuple[int, ...]:
+        if pg in self._unclean:
+            raise KeyError(pg)
+        sources = (source for source, _ in self._view.upmap_items.get(pg, ()))
+        return (*self._view.pgs[pg].up, *sources)
+
+    def __contains__(self, pg: object) -> bool:
+        return pg in self._view.pgs and pg not in self._unclean
+
+    def __iter__(self) -> Iterator[PgId]:
+        return (pg for pg in self._view.pgs if pg not in self._unclean)
+
+    def __len__(self) -> int:
+        return len(self._view.pgs) - len(self._unclean)
+
+    def find_pgs(self, osds: Collection[int]) -> set[PgId]:
+        """Return the PGs that have any of `osds`, and perhaps some that do not."""
+        index, sources = find_pg_index(self._view.pgs), frozenset(osds)
+        named = {pg.id for osd in osds for pg in index.list_pgs(osd)}
+        mapped = {
+            pg
+            for pg, pairs in self._view.upmap_items.items()
+            if not sources.isdisjoint(source for source, _ in pairs)
+        }
+        return named | mapped
 
 
 def can_upmap(view: ClusterView) -> bool:
@@ -164,20 +189,20 @@ def find_void_upmaps(view: ClusterView, after: Placement) -> frozenset[PgId]:
     return _find_rejected_upmaps(view, {pg: up for pg, up in after.items() if view.upmap_items.get(pg)})
 
 
-def find_kept_pairs(view: ClusterView, pins: Mapping[PgId, Pairs]) -> dict[PgId, Pairs]:
-    """Return the pairs of `pins` that the mon would keep for each PG if they were set now.
+def find_kept_pairs(view: ClusterView, upmaps: Mapping[PgId, Pairs]) -> dict[PgId, Pairs]:
+    """Return the pairs of `upmaps` that the mon would keep for each PG if they were set now.
 
     If the map cannot be computed, all pairs are returned. The mon drops a pair if CRUSH does not choose its
     source, or if its target is out. It drops all pairs of a PG if the set would break the rule, or would have
     a member without CRUSH weight. Source: OSDMap::check_pg_upmaps; recorded on Pacific.
     """
-    asked = {pg: pairs for pg, pairs in pins.items() if pairs and pg in view.pgs}
+    asked = {pg: pairs for pg, pairs in upmaps.items() if pairs and pg in view.pgs}
     try:
-        raw = compute_up_sets(view, (), asked, pinned=False)
+        raw = compute_up_sets(view, (), asked, with_upmaps=False)
     except CannotPlace:
-        return dict(pins)
+        return dict(upmaps)
     layout = find_osd_layout(view.osds)
-    kept = dict(pins)
+    kept = dict(upmaps)
     standing: dict[PgId, Pairs] = {}
     for pg, pairs in asked.items():
         standing[pg] = tuple(pair for pair in pairs if layout.overrides.get(OsdId(pair[1]), 0.0) > 0)
@@ -203,33 +228,33 @@ def is_choice_changed(
     known = [pg for pg in pgs if pg in view.pgs]
     if not known or not (weights or crush_weights):
         return False
-    before = compute_up_sets(view, (), known, pinned=False)
+    before = compute_up_sets(view, (), known, with_upmaps=False)
     tree = apply_crush_weights(view, crush_weights)
-    return before != compute_up_sets(view, (), known, pinned=False, weights=weights, crush=tree)
+    return before != compute_up_sets(view, (), known, with_upmaps=False, weights=weights, crush=tree)
 
 
 def find_dropped_upmaps(
     view: ClusterView,
     weights: Mapping[OsdId, float],
     crush_weights: Mapping[OsdId, float],
-    stirred: Collection[PgId] = (),
+    affected: Collection[PgId] = (),
 ) -> frozenset[PgId]:
     """Return the PGs with upmap items of which the mon drops pairs once OSDs have other weights.
 
-    `weights`: overrides. `stirred`: PGs whose choice the CRUSH weights can change at all (`Plan.stirred`); if not
+    `weights`: overrides. `affected`: PGs whose choice the CRUSH weights can change at all (`Plan.affected_pgs`); if not
     given, every PG with upmap items is computed. The `up` of a returned PG need not change: CRUSH may choose the
     target of the pair by itself, in place of the source. Pairs that the mon drops at the present weights too are
     not counted. If the map cannot be computed, no PG is returned.
     """
     if not weights and not crush_weights:
         return frozenset()
-    pins = {pg: pairs for pg, pairs in view.upmap_items.items() if pg in view.pgs}
-    if crush_weights and stirred:
-        pins = {pg: pins[pg] for pg in stirred if pg in pins}
+    upmaps = {pg: pairs for pg, pairs in view.upmap_items.items() if pg in view.pgs}
+    if crush_weights and affected:
+        upmaps = {pg: upmaps[pg] for pg in affected if pg in upmaps}
     if not crush_weights:  # an override changes the choice of those PGs alone for which CRUSH chooses the OSD
-        pins = {
+        upmaps = {
             pg: pairs
-            for pg, pairs in pins.items()
+            for pg, pairs in upmaps.items()
             if not weights.keys().isdisjoint((*view.pgs[pg].up, *(source for source, _ in pairs)))
         }
     osds = dict(view.osds)
@@ -238,8 +263,8 @@ def find_dropped_upmaps(
     for osd in crush_weights.keys() & osds.keys():
         osds[osd] = replace(osds[osd], crush_weight=crush_weights[osd])
     then = replace(view, osds=osds, crush=apply_crush_weights(view, crush_weights))
-    kept = find_kept_pairs(then, pins)
-    fewer = {pg: pairs for pg, pairs in pins.items() if kept[pg] != pairs}
+    kept = find_kept_pairs(then, upmaps)
+    fewer = {pg: pairs for pg, pairs in upmaps.items() if kept[pg] != pairs}
     now = find_kept_pairs(view, fewer)
     return frozenset(pg for pg in fewer if kept[pg] != now[pg])
 

@@ -19,8 +19,8 @@ from predrain.actions.core.situation import Context
 from predrain.actions.placement.what_if import (
     Placement,
     compute_up_sets,
+    find_weight_affected_pgs,
     has_weight_sets,
-    stirred_by,
     why_no_upmap,
 )
 from predrain.actions.planning.pg_routes import find_pg_routes, moves_between
@@ -114,21 +114,21 @@ def _by_walk(
     if sick := explain_harmful_reads(drain, context):
         mechanic = Mechanic.REBUILD
         shards = sum(1 for pg in ordered if view.pools[pg.pool].erasure)
-        why = f"{sick}: it first stops leading PGs, so that copies are read from the others; then {why}"
+        why = f"{sick}: it first becomes the primary of no PG, so that copies are read from the others; then {why}"
         if shards:
             why += f". Of {format_count(shards, 'erasure-coded PG')} its shards are read all the same"
         rejected.append(may_stop(view, drain, context))
     shared = [route.shares for route in found if route.shares]
     if shared:
         why += f"; {shared[0]}, and {len(shared) - 1} more" if len(shared) > 1 else f"; {shared[0]}"
-    stirred, tail, told = _find_removal_effects(view, drain, context)
+    affected, tail, told = _find_removal_effects(view, drain, context)
     return PlanDraft(
         mechanic,
         why + told,
         (*_list_started_moves(view, drain), *(move for route in found for move in route.moves)),
         (*_refuse_removal(view, drain), *(route.problem for route in found if route.problem)),
         tuple(rejected),
-        stirred,
+        affected,
         tail,
     )
 
@@ -144,7 +144,7 @@ def _by_override(
     moves = [move for pg in ordered for move in moves_between(pg, final[pg.id], drain.osds)]
     for move in moves:
         space.promise(move.target, move.bytes)
-    why = f"upmaps are not to be had ({no_upmap}); rungs of the override move a few PGs each"
+    why = f"upmaps are not to be had ({no_upmap}); each step of the override reweight moves a few PGs"
     rejected = (f"Walk by upmap: {no_upmap}.", _LADDER_BY_WEIGHT)
     refusals: tuple[PlanRefusal, ...] = ()
     if drain.intent.removes_osd:
@@ -165,7 +165,7 @@ def _by_weight(
     space: OsdCapacity,
 ) -> PlanDraft:
     ordered = by_risk(view, view.pgs.values(), frozenset(drain.osds), context.outlooks)
-    inside = inside_host(view, drain, homeless, out, ordered, context.survey.restless)
+    inside = inside_host(view, drain, homeless, out, ordered, context.survey.unclean)
     for move in inside.moves:
         space.promise(move.target, move.bytes)
     return PlanDraft(
@@ -174,7 +174,7 @@ def _by_weight(
         (*_list_started_moves(view, drain), *inside.moves),
         (inside.problem,) if inside.problem else (),
         (_WALK_INSIDE, "Ladder by override reweight: it ends at the same map as the walk."),
-        inside.stirred,
+        inside.affected,
     )
 
 
@@ -186,13 +186,13 @@ def _find_removal_effects(
     """
     if not drain.intent.removes_osd or has_weight_sets(view):
         return (), 0, ""
-    stirred = tuple(sorted(stirred_by(view, drain.osds, {}, context.survey.restless)))
-    others = sum(1 for pg in stirred if set(drain.osds).isdisjoint(view.pgs[pg].up))
+    affected = tuple(sorted(find_weight_affected_pgs(view, drain.osds, {}, context.survey.unclean)))
+    others = sum(1 for pg in affected if set(drain.osds).isdisjoint(view.pgs[pg].up))
     told = (
-        f". At the end the CRUSH weight goes to 0 in rungs, under norebalance and nobackfill for seconds each; about "
-        f"{format_count(others, 'PG')} of others are pinned where they are, so that nothing moves"
+        ". At the end the CRUSH weight goes to 0 in reweight steps, each under norebalance and nobackfill for seconds; "
+        f"about {format_count(others, 'PG')} of others are kept in place by upmap items, so that nothing moves"
     )
-    return stirred, len(stirred), told
+    return affected, len(affected), told
 
 
 def _refuse_removal(view: ClusterView, drain: Drain) -> tuple[PlanRefusal, ...]:

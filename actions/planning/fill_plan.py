@@ -7,7 +7,7 @@ from predrain.actions.core.capacity import OsdCapacity, compute_osd_capacity, pr
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.situation import Context
 from predrain.actions.mechanics.drain_steps import FULL
-from predrain.actions.placement.what_if import compute_up_sets, stirred_by
+from predrain.actions.placement.what_if import compute_up_sets, find_weight_affected_pgs
 from predrain.actions.planning.pg_routes import moves_between
 from predrain.actions.planning.plan_figures import PlanDraft, build_plan_from_draft
 from predrain.data.drain import Drain, DrainState, Mechanic, Move, Plan
@@ -28,10 +28,10 @@ def plan_filling(view: ClusterView, drain: Drain, policy: Policy, context: Conte
 def _draft_filling(view: ClusterView, drain: Drain, space: OsdCapacity) -> PlanDraft:
     """Return the moves until the drain's OSDs are at override 1, and the problems that forbid them now."""
     problems = tuple(problem for osd in drain.osds if (problem := _find_obstacle(view, drain, osd)))
-    why = "the override goes up in rungs, each taking in a few PGs; the rest stays where it is until its turn"
+    why = "the override goes up in reweight steps, each of which moves a few PGs in; the rest stays in place until then"
     if problems:
         return PlanDraft(Mechanic.OVERRIDE_LADDER, why, refusals=problems)
-    candidates = stirred_by(view, drain.osds, {}) | _list_planned_pgs(drain)
+    candidates = find_weight_affected_pgs(view, drain.osds, {}) | _list_planned_pgs(drain)
     final = compute_up_sets(view, (), candidates, weights=dict.fromkeys(drain.osds, FULL))
     moves: list[Move] = [
         move

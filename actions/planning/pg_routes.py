@@ -50,7 +50,7 @@ def find_pg_routes(
 
     Each route is promised in `space` before the next one is sought. OSDs in `avoided` are no targets.
     """
-    raw = compute_up_sets(view, (), [pg.id for pg in ordered], pinned=False)
+    raw = compute_up_sets(view, (), [pg.id for pg in ordered], with_upmaps=False)
     pools = [view.pools[id_] for id_ in {pg.pool for pg in ordered}]
     regions = {pool.id: find_failure_domains(view.crush, pool) for pool in pools}
     checks = {pool.id: find_upmap_check(view.crush, pool) for pool in pools}

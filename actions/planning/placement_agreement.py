@@ -32,7 +32,7 @@ def find_placement_mismatch(
     asked = [
         pg
         for pg in pgs
-        if pg.reported_epoch == view.epoch and pg.id not in survey.restless and pg.id not in survey.broken
+        if pg.reported_epoch == view.epoch and pg.id not in survey.unclean and pg.id not in survey.broken
     ]
     computed = compute_up_sets(view, (), [pg.id for pg in asked])
     unlike = [

@@ -51,7 +51,7 @@ class PlanDraft:
     moves: tuple[Move, ...] = ()
     refusals: tuple[PlanRefusal, ...] = ()
     rejected: tuple[str, ...] = ()
-    stirred: tuple[PgId, ...] = ()
+    affected: tuple[PgId, ...] = ()
     tail_pgs: int = 0
     """PGs of others that upmap items keep in place when the CRUSH weight goes to 0 at the end."""
 
@@ -98,7 +98,7 @@ def build_plan_from_draft(
         bounds=bounds,
         ticks=math.ceil(hours * 3600 / policy.tick_seconds),
         rejected=draft.rejected,
-        stirred=draft.stirred,
+        affected_pgs=draft.affected,
         survives=lives,
     )
 
@@ -140,8 +140,8 @@ def _count_repeering_pgs(
     final = compute_up_sets(view, leaving, routes)
     turned: Counter[OsdId] = Counter()
     for id_, way in routes.items():
-        pinned = tuple(way.get(osd, osd) for osd in view.pgs[id_].up)
-        turned.update(osd for osd in leaving if osd in way and final.get(id_, pinned) != pinned)
+        mapped = tuple(way.get(osd, osd) for osd in view.pgs[id_].up)
+        turned.update(osd for osd in leaving if osd in way and final.get(id_, mapped) != mapped)
     return turned
 
 

@@ -24,21 +24,21 @@ def plan_quarantine(view: ClusterView, drain: Drain, policy: Policy, _context: C
     known = [osd for osd in drain.osds if osd in view.osds]
     refusals: tuple[PlanRefusal, ...] = ()
     try:
-        stirred = sorted({pg for osd in known for pg in find_primary_pgs(view, osd)})
+        affected = sorted({pg for osd in known for pg in find_primary_pgs(view, osd)})
     except CannotPlace as trouble:
         cause = trouble.refusal
-        stirred, refusals = [], (replace(cause, kind=PlanRefusalKind.PRIMARIES_UNKNOWN, cause=cause.kind),)
+        affected, refusals = [], (replace(cause, kind=PlanRefusalKind.PRIMARIES_UNKNOWN, cause=cause.kind),)
     if len(known) < len(drain.osds):
         refusals = (*refusals, PlanRefusal(PlanRefusalKind.OSD_GONE))
-    coded = sum(1 for pg in stirred if view.pools[view.pgs[pg].pool].erasure)
-    copied = len(stirred) - coded
-    why = "it stops leading PGs, a few at a time, and no data moves"
+    coded = sum(1 for pg in affected if view.pools[view.pgs[pg].pool].erasure)
+    copied = len(affected) - coded
+    why = "it stops being the primary of its PGs, a few at a time, and no data moves"
     if copied:
         why += f": reads of {format_count(copied, 'replicated PG')} go to other copies, writes wait for it all the same"
     if coded:
         why += f"; of {format_count(coded, 'erasure-coded PG')} it is spared the primary's role only: "
         why += "its shards are still read"
-    hours = steps_seconds(len(stirred), policy) / 3600
+    hours = steps_seconds(len(affected), policy) / 3600
     return Plan(
         mechanic=Mechanic.PRIMARY_AFFINITY,
         why=why,
@@ -49,7 +49,7 @@ def plan_quarantine(view: ClusterView, drain: Drain, policy: Policy, _context: C
         cluster_after=None,
         eta_hours=hours,
         refusals=refusals,
-        bounds=(Bound(BoundKind.PEERING, hours, at_once=policy.peering_max),) if stirred else (),
+        bounds=(Bound(BoundKind.PEERING, hours, at_once=policy.peering_max),) if affected else (),
         ticks=math.ceil(hours * 3600 / policy.tick_seconds),
-        stirred=tuple(stirred),
+        affected_pgs=tuple(affected),
     )

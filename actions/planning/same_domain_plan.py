@@ -15,8 +15,8 @@ from predrain.actions.core.pg_survey import has_all_members
 from predrain.actions.placement.what_if import (
     apply_crush_weights,
     compute_up_sets,
+    find_weight_affected_pgs,
     has_weight_sets,
-    stirred_by,
 )
 from predrain.actions.planning.pg_routes import moves_between
 from predrain.data.drain import Drain, Move
@@ -33,7 +33,7 @@ class ZeroWeightEffects:
 
     why: str
     moves: tuple[Move, ...]
-    stirred: tuple[PgId, ...]
+    affected: tuple[PgId, ...]
     problem: PlanRefusal | None = None
 
 
@@ -43,11 +43,11 @@ def inside_host(
     homeless: list[PgId],
     out: frozenset[OsdId],
     ordered: list[Pg],
-    restless: Collection[PgId],
+    unclean: Collection[PgId],
 ) -> ZeroWeightEffects:
     """Compute what happens when the CRUSH weights of the drain's OSDs go to 0.
 
-    `ordered`: every PG, riskiest first. `restless`: PGs that are not at rest.
+    `ordered`: every PG, riskiest first. `unclean`: PGs that are not at rest.
     """
     leaving = frozenset(drain.osds)
     why = _explain_missing_places(view, homeless)
@@ -57,7 +57,7 @@ def inside_host(
     )
     if has_weight_sets(view):
         return ZeroWeightEffects(why, (), (), refusal)
-    touched = stirred_by(view, drain.osds, {}, restless)
+    touched = find_weight_affected_pgs(view, drain.osds, {}, unclean)
     final = compute_up_sets(
         view, (), touched, crush=apply_crush_weights(view, dict.fromkeys(drain.osds, 0.0))
     )

@@ -37,7 +37,7 @@ def compute_balancer_upmaps(
     neediest = min(share, key=lambda osd: (held[osd] - share[osd], osd))
     if share[neediest] - held[neediest] <= min(_DEVIATION, share[neediest] / 4):
         return []
-    pins: list[tuple[PgId, tuple[tuple[int, int], ...]]] = []
+    upmaps: list[tuple[PgId, tuple[tuple[int, int], ...]]] = []
     for giver in sorted(share, key=lambda osd: (share[osd] - held[osd], osd)):
         if held[giver] <= share[giver]:
             break
@@ -46,8 +46,8 @@ def compute_balancer_upmaps(
             others = [osd for osd in up if osd != giver]
             if neediest in up or pg in osdmap.upmaps or osdmap.same_domain(index, neediest, others):
                 continue
-            pins.append((pg, ((giver, neediest),)))
-            if len(pins) == _PER_ROUND:
-                return pins
+            upmaps.append((pg, ((giver, neediest),)))
+            if len(upmaps) == _PER_ROUND:
+                return upmaps
             break
-    return pins
+    return upmaps

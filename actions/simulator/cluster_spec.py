@@ -65,7 +65,7 @@ class Physics:
     """Time from a daemon's sudden end until the mons notice it. Clients wait as for a PG that peers."""
     report_seconds: tuple[float, float] = (3.8, 5.4)
     statistics_period_seconds: float = 5.0
-    pin_check_seconds: float = 2.0
+    upmap_check_seconds: float = 2.0
     down_out_seconds: float = 600.0
     balancer_seconds: float = 60.0
     mgr_blocked_seconds: float = 4.0

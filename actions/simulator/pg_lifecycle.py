@@ -150,7 +150,7 @@ class Lifecycle:
         upmap items do not apply to it. Both peer again, and a backfill continues.
         """
         self._refresh_pool(pool)
-        stirred: set[int] = set()
+        repeering: set[int] = set()
         for parent, child in children:
             pg = self.pgs[parent]
             self.recovery.stop_backfill(pg)
@@ -161,9 +161,9 @@ class Lifecycle:
             self.recovery.take_in(half)
             if pg.id in self.lost:
                 self.lost.add(half.id)
-            stirred |= {parent, child}
+            repeering |= {parent, child}
         self._clients.count_pgs(len(self.pgs))
-        for index in sorted(stirred):
+        for index in sorted(repeering):
             self.pgs[index].up = self._osdmap.compute_up_set(index)
             self._peer(self.pgs[index])
 
@@ -185,10 +185,10 @@ class Lifecycle:
         self._clients.count_pgs(len(self.pgs))
         self._peer(pg)
 
-    def change_pool(self, pool: Pool, stirred: Iterable[int] = ()) -> None:
-        """Apply a change of the pool. `stirred`: PGs that peer again although they stay in place."""
+    def change_pool(self, pool: Pool, repeering: Iterable[int] = ()) -> None:
+        """Apply a change of the pool. `repeering`: PGs that peer again although they stay in place."""
         self._refresh_pool(pool)
-        for index in sorted(stirred):
+        for index in sorted(repeering):
             self.pgs[index].up = self._osdmap.compute_up_set(index)
             self._peer(self.pgs[index])
 

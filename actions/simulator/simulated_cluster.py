@@ -238,9 +238,9 @@ class SimulatedCluster:
         """
         self._mon.lose_answers(count, carried_out=carried_out)
 
-    def drop_pins(self, count: int) -> None:
+    def drop_upmaps(self, count: int) -> None:
         """Make the next `count` upmap commands answer "set"; the items are gone two seconds later."""
-        self._mon.drop_pins(count)
+        self._mon.drop_upmaps(count)
 
     def restart_mgr(self) -> None:
         """Restart the mgr: another one takes over, first silent for seconds, then with empty and later with

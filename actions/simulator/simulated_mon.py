@@ -81,8 +81,8 @@ class Mon:
         self._devicehealth = devicehealth
         self._balancer = spec.balancer
         self._lost_answers: list[bool] = []
-        self._dropped_pins = 0
-        self._doomed: set[PgId] = set()
+        self._dropped_upmaps = 0
+        self._to_drop: set[PgId] = set()
         self._checking = self._balancing = False
         self._osds: dict[OsdId, Osd] = {}
         self._seen: tuple[int, int] = (-1, -1)
@@ -97,8 +97,8 @@ class Mon:
     def lose_answers(self, count: int, *, carried_out: bool) -> None:
         self._lost_answers += [carried_out] * count
 
-    def drop_pins(self, count: int) -> None:
-        self._dropped_pins += count
+    def drop_upmaps(self, count: int) -> None:
+        self._dropped_upmaps += count
 
     def apply(self, command: Command) -> CommandResult:
         """Carry out one command. Raises ClusterUnreachable if its answer is lost."""
@@ -151,9 +151,9 @@ class Mon:
             return f"Error ENOENT: osd.{unknown[0]} does not exist"
         if not pairs or any(source == target for source, target in pairs):
             return "Error EINVAL: osd pairs must be different OSDs, at least one pair"
-        if self._dropped_pins:
-            self._dropped_pins -= 1
-            self._doomed.add(pg)
+        if self._dropped_upmaps:
+            self._dropped_upmaps -= 1
+            self._to_drop.add(pg)
         self._remap(self._osdmap.set_upmap_items(pg, pairs))
         return f"set {pg} pg_upmap_items mapping to [{','.join(f'{a}->{b}' for a, b in pairs)}]"
 
@@ -249,13 +249,13 @@ class Mon:
         """Schedule the mon's check of the upmap items, and the balancer."""
         if not self._checking and self._osdmap.upmaps:
             self._checking = True
-            self._timeline.schedule_after(self._spec.physics.pin_check_seconds, self._check_pins)
+            self._timeline.schedule_after(self._spec.physics.upmap_check_seconds, self._check_upmaps)
         self._wake_balancer()
 
-    def _check_pins(self) -> None:
+    def _check_upmaps(self) -> None:
         self._checking = False
-        doomed, self._doomed = self._doomed, set()
-        touched = self._osdmap.clean_pins(doomed)
+        to_drop, self._to_drop = self._to_drop, set()
+        touched = self._osdmap.clean_upmaps(to_drop)
         if touched:
             self._remap(touched)
 
@@ -268,8 +268,8 @@ class Mon:
         self._balancing = False
         if not self._balancer:
             return
-        restless = sum(not pg.is_clean() for pg in self._pgs.values())
-        if restless > _MISPLACED_LIMIT * len(self._pgs) or any(
+        unclean = sum(not pg.is_clean() for pg in self._pgs.values())
+        if unclean > _MISPLACED_LIMIT * len(self._pgs) or any(
             pg.is_degraded() or pg.peering for pg in self._pgs.values()
         ):
             self._wake_balancer()

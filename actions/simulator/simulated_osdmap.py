@@ -71,11 +71,11 @@ class OsdMap:
 
     def compute_up_set(self, index: int) -> tuple[int, ...]:
         """Return the PG's `up` set now."""
-        pinned = self.get_upmapped_set(index)
+        mapped = self.get_upmapped_set(index)
         pool = self.pool(index)
         if pool.erasure:
-            return tuple(osd if osd in self.up else ITEM_NONE for osd in pinned)
-        placed = tuple(osd for osd in pinned if osd != ITEM_NONE and osd in self.up)
+            return tuple(osd if osd in self.up else ITEM_NONE for osd in mapped)
+        placed = tuple(osd for osd in mapped if osd != ITEM_NONE and osd in self.up)
         if not self.affinities:
             return placed
         seed = np.array([self._places[index][1]], dtype=np.int64)
@@ -116,7 +116,7 @@ class OsdMap:
         if fixed:
             self.old_weights.pop(osd, None)
         self._replace_rows(touched)
-        return touched | self._pinned_pgs()
+        return touched | self._list_upmapped_pgs()
 
     def mark_out(self, osd: int) -> set[int]:
         """Mark a long down OSD out; its override is kept for the time when it comes up."""
@@ -137,7 +137,7 @@ class OsdMap:
         changed: set[int] = set()
         for pool in self.pools.values():
             changed |= set(self._rows(pool, (before[pool.id] != self._raw[pool.id]).any(axis=1)))
-        return changed | self._pinned_pgs()
+        return changed | self._list_upmapped_pgs()
 
     def purge(self, osd: int) -> set[int]:
         """Remove the OSD from the map and the tree. Upmap items that name it stay until the mon's next check."""
@@ -157,7 +157,7 @@ class OsdMap:
         self.epoch += 1
         self.osds_version += 1
         (self.up.add if up else self.up.discard)(osd)
-        return self.find_pgs_chosen_for(osd) | self._pinned_pgs()
+        return self.find_pgs_chosen_for(osd) | self._list_upmapped_pgs()
 
     def set_affinity(self, osd: OsdId, affinity: float) -> set[int]:
         """Set the primary affinity in [0, 1]. Return the PGs whose place may have changed."""
@@ -166,7 +166,7 @@ class OsdMap:
         self.affinities.pop(osd, None)
         if affinity < 1.0:
             self.affinities[osd] = affinity
-        return self.find_pgs_chosen_for(osd) | self._pinned_pgs()
+        return self.find_pgs_chosen_for(osd) | self._list_upmapped_pgs()
 
     def set_upmap_items(self, pg: PgId, pairs: tuple[tuple[int, int], ...] | None) -> set[int]:
         """Replace the PG's upmap items; None removes them. Return the PGs whose place may have changed."""
@@ -178,8 +178,8 @@ class OsdMap:
             self.upmaps[pg] = pairs
         return {self.index[pg]} if pg in self.index else set()
 
-    def clean_pins(self, doomed: Iterable[PgId] = ()) -> set[int]:
-        """Drop void upmap items, as the mon does after every map change; those of the PGs in `doomed` are
+    def clean_upmaps(self, to_drop: Iterable[PgId] = ()) -> set[int]:
+        """Drop void upmap items, as the mon does after every map change; those of the PGs in `to_drop` are
         dropped in any case.
 
         A PG's whole list is dropped if the PG is gone or about to be merged. It is also dropped if its set
@@ -188,14 +188,14 @@ class OsdMap:
         Source: OSDMap::check_pg_upmaps; recorded on Pacific.
         """
         touched: set[int] = set()
-        doomed = set(doomed)
+        to_drop = set(to_drop)
         for pg, pairs in list(self.upmaps.items()):
             if pg not in self.index:
                 self.set_upmap_items(pg, None)
                 continue
             kept: tuple[tuple[int, int], ...] = ()
             index = self.index[pg]
-            if not (pg in doomed or self.is_merging(index) or self._is_void(index)):
+            if not (pg in to_drop or self.is_merging(index) or self._is_void(index)):
                 raw = self.get_raw_set(index)
                 kept = tuple((old, new) for old, new in pairs if old in raw and self.reweights.get(new))
             if kept != pairs:
@@ -236,7 +236,7 @@ class OsdMap:
         domain = self._domain_of(next(step.type for step in rule.steps if step.op.startswith("choose")))
         return domain.get(osd) in {domain.get(member) for member in members if member != ITEM_NONE}
 
-    def _pinned_pgs(self) -> set[int]:
+    def _list_upmapped_pgs(self) -> set[int]:
         return {self.index[pg] for pg in self.upmaps if pg in self.index}
 
     def _number_pgs(self, pool: Pool) -> None:

@@ -128,14 +128,14 @@ class PoolChanges:
         if pool.pg_num == pool.pgp_num:
             return
         merging = _list_merging(replace(pool, pg_num_pending=pool.pg_num - 1))
-        pinned = [pg for pg in merging if pg in self._osdmap.upmaps]
-        for pg in pinned:
+        mapped = [pg for pg in merging if pg in self._osdmap.upmaps]
+        for pg in mapped:
             self._remap(self._osdmap.set_upmap_items(pg, None))
         told = [self._mgr.pgs[pg] for pg in merging]
-        if pinned or not all(pg.states >= _CLEAN for pg in told) or told[0].acting != told[1].acting:
+        if mapped or not all(pg.states >= _CLEAN for pg in told) or told[0].acting != told[1].acting:
             return
-        stirred = tuple(self._osdmap.index[pg] for pg in merging)
-        self._change(replace(pool, pg_num_pending=pool.pg_num - 1), stirred)
+        repeering = tuple(self._osdmap.index[pg] for pg in merging)
+        self._change(replace(pool, pg_num_pending=pool.pg_num - 1), repeering)
         self._timeline.schedule_after(_READY_SECONDS, _Merge(self, pool.id))
 
     def _adjust_pgp_num(self, pool: Pool) -> None:
@@ -156,9 +156,9 @@ class PoolChanges:
             following = max(following, pool.pg_num - ahead)
         self._change(replace(pool, pgp_num=following))
 
-    def _change(self, pool: Pool, stirred: Iterable[int] = ()) -> None:
+    def _change(self, pool: Pool, repeering: Iterable[int] = ()) -> None:
         touched = self._osdmap.change_pool(pool)
-        self._life.change_pool(pool, stirred)
+        self._life.change_pool(pool, repeering)
         self._remap(touched)
 
     def _wake(self) -> None:

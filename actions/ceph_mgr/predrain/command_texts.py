@@ -159,7 +159,7 @@ def osd_number(target: str) -> int | None:
 
 def _require_report(known: LastReport) -> ServiceReport:
     if known.told is None:
-        raise UnknownName("the service has not told anything yet; see ceph predrain status")
+        raise UnknownName("the service has sent no report yet; see ceph predrain status")
     return known.told
 
 

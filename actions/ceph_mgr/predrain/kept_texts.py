@@ -12,13 +12,15 @@ from .mgr_commands import MgrApi
 from .text_signing import KEY_MIN, NotVerified, SignatureFault, sign_text, strip_signature, verify_text
 
 PREFIX = "mgr/predrain/"
-NO_KEY = "executor_key is not set: what a mgr keeps for the next one is neither signed nor verified"
+NO_KEY = (
+    "executor_key is not set: the texts that a mgr keeps for the next one are neither signed nor verified"
+)
 FAULT_TEXTS = {
     SignatureFault.UNSIGNED: (
-        "carries no signature: somebody wrote it, or a module without signatures, or one without executor_key"
+        "carries no signature: it was written by hand, by a module without signatures, or by one without executor_key"
     ),
     SignatureFault.OTHER_KEY: "is signed with another executor_key",
-    SignatureFault.WRONG: "carries a wrong signature: somebody changed it",
+    SignatureFault.WRONG: "carries a wrong signature: it was changed",
 }
 
 

@@ -55,7 +55,7 @@ class Module(MgrModule):
             name="ca", type="str", default="", desc="PEM file of the authority that it trusts", runtime=True
         ),
         Option(
-            name="interval", type="secs", default=15, min=2, desc="seconds between two looks", runtime=True
+            name="interval", type="secs", default=15, min=2, desc="seconds between two polls", runtime=True
         ),
         Option(
             name="mode",
@@ -184,7 +184,7 @@ class Module(MgrModule):
         reply = send_service_request(service, "GET", path, headers=headers, limit=LIMITS[path])
         if reply.unchanged:
             if not tag:
-                raise InvalidField(f"{path} is said to be unchanged, and was never told")
+                raise InvalidField(f"{path} is said to be unchanged, but was never received")
             return old
         found = parse(reply.body)
         self._tags[path] = (reply.etag, found)
@@ -280,12 +280,12 @@ class Module(MgrModule):
             raise UnusableAnswer(errand.trouble)
         return errand.answer
 
-    def _wish(self, id_: str, wish: str, headers: Optional[dict[str, str]] = None) -> Said:
-        answer = self._sent(QueuedRequest("POST", f"drains/{quote(id_, safe='')}/{wish}", {}, headers or {}))
+    def _request_drain(self, id_: str, verb: str, headers: Optional[dict[str, str]] = None) -> Said:
+        answer = self._sent(QueuedRequest("POST", f"drains/{quote(id_, safe='')}/{verb}", {}, headers or {}))
         if answer is None:
-            return {"drain": id_, "asked": wish, "state": None}, f"asked; see ceph predrain journal {id_}"
+            return {"drain": id_, "asked": verb, "state": None}, f"asked; see ceph predrain journal {id_}"
         state = sanitize_line(str(answer.get("state")) if isinstance(answer, dict) else "unknown", 40)
-        return {"drain": id_, "asked": wish, "state": state}, f"{id_}: {state}"
+        return {"drain": id_, "asked": verb, "state": state}, f"{id_}: {state}"
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
@@ -344,24 +344,24 @@ class Module(MgrModule):
                     "the service has not answered this mgr yet, and a plan that an earlier mgr kept is not approved; "
                     "look again when it has: ceph predrain status"
                 )
-            return self._wish(id, "approve", {"If-Match": command_texts.drain_of(known, id).etag})
+            return self._request_drain(id, "approve", {"If-Match": command_texts.drain_of(known, id).etag})
 
         return self._answer(say, format)
 
     @CLIWriteCommand("predrain pause")
     def cmd_pause(self, id: str, format: str = "plain") -> HandleCommandResult:  # noqa: A002
         """Hold a drain until it is resumed; what is on its way arrives"""
-        return self._answer(lambda: self._wish(id, "pause"), format)
+        return self._answer(lambda: self._request_drain(id, "pause"), format)
 
     @CLIWriteCommand("predrain resume")
     def cmd_resume(self, id: str, format: str = "plain") -> HandleCommandResult:  # noqa: A002
         """Let a paused or failed drain go on"""
-        return self._answer(lambda: self._wish(id, "resume"), format)
+        return self._answer(lambda: self._request_drain(id, "resume"), format)
 
     @CLIWriteCommand("predrain cancel")
     def cmd_cancel(self, id: str, format: str = "plain") -> HandleCommandResult:  # noqa: A002
         """Give a drain up and put everything back"""
-        return self._answer(lambda: self._wish(id, "cancel"), format)
+        return self._answer(lambda: self._request_drain(id, "cancel"), format)
 
     @CLIReadCommand("predrain journal")
     def cmd_journal(self, id: str, format: str = "plain") -> HandleCommandResult:  # noqa: A002

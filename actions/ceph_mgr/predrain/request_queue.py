@@ -58,7 +58,9 @@ class RequestQueue:
         """Queue the request and wait for a moment. Raises RequestQueueFull."""
         with self._lock:
             if len(self._queue) >= WAITING_MAX:
-                raise RequestQueueFull(f"{WAITING_MAX} wishes wait for the service; see ceph predrain status")
+                raise RequestQueueFull(
+                    f"{WAITING_MAX} requests wait for the service; see ceph predrain status"
+                )
             self._queue.append(errand)
         self._arrived.set()
         errand.wait()

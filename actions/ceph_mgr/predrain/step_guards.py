@@ -55,7 +55,7 @@ def judge_step(
         return StepVerdict("go", already=True)
     if step.expects is not None and has_foreign_change(wanted, step.expects, world):
         return _make_refuse_verdict(
-            f"{step.key} is no longer {step.expects!r}, as it was in epoch {step.epoch}: somebody changed it"
+            f"{step.key} is no longer {step.expects!r}, as it was in epoch {step.epoch}: another party changed it"
         )
     if wanted.moves_pgs:
         fallen = sorted(id_ for id_, osd in world.osds.items() if not osd.up and osd.down_at > step.epoch)
