@@ -102,7 +102,7 @@ class Agent:
         disks: DiskCollector,
         latencies: LatencyCollector,
         spool: Spool,
-        courier: Shipper,
+        shipper: Shipper,
         *,
         clock: Clock,
         monotonic: Callable[[], float],
@@ -110,7 +110,7 @@ class Agent:
         intervals: Intervals,
         stopping: Callable[[], bool],
     ) -> None:
-        self._disks, self._latencies, self._spool, self._courier = disks, latencies, spool, courier
+        self._disks, self._latencies, self._spool, self._shipper = disks, latencies, spool, shipper
         self._clock, self._monotonic, self._stopping = clock, monotonic, stopping
         self._intervals = intervals
         start = monotonic()
@@ -151,7 +151,7 @@ class Agent:
 
     def deliver(self) -> float:
         """Carry one batch to the sink; return the seconds to wait."""
-        return self._courier.ship_batch()
+        return self._shipper.ship_batch()
 
     def build_tally(self) -> CollectorTally:
         """Build the tally of this collector, and log the losses since the last call."""
@@ -168,7 +168,7 @@ class Agent:
             nameless=len(self._disks.nameless),
             silent=len(self._latencies.trouble),
             round_seconds=self._round_seconds,
-            delivering=self._courier.trouble is None,
+            delivering=self._shipper.trouble is None,
             spool=spool,
         )
 

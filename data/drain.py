@@ -12,6 +12,7 @@ from predrain.data.ids import ClusterId, DeviceId, OsdId, PgId
 from predrain.data.plan_refusal import PlanRefusal
 from predrain.data.refusal import Refusal
 from predrain.data.setting import Setting
+from predrain.data.wire_names import name_on_wire
 
 
 class DrainState(StrEnum):
@@ -170,7 +171,7 @@ class Plan:
     """Polls of the controller that the whole drain takes, by the longest bound."""
     rejected: tuple[str, ...] = ()
     """The other mechanics and why they were not chosen, one sentence each."""
-    stirred: tuple[PgId, ...] = ()
+    affected_pgs: tuple[PgId, ...] = field(default=(), metadata=name_on_wire("stirred"))
     """PGs that can move while the device's CRUSH weight goes to 0; empty if that weight stays."""
     survives: float | None = None
     """Probability in [0, 1] that the device lives as long as the ETA; None: its outlook has no curve."""

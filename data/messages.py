@@ -18,7 +18,7 @@ BOUND_TEXTS: Mapping[BoundKind, str] = {
     BoundKind.TARGET_STARTS: "osd.{b.osd}, which receives {pgs}, {b.at_once} on their way at once",
     BoundKind.TARGET_WRITES: "osd.{b.osd}, which receives {size} at {rate}",
     BoundKind.SOURCE_READS: "osd.{b.osd}, which reads {size} at {rate}",
-    BoundKind.PRIMARY_FILLS: "osd.{b.osd}, which leads PGs of {size} and fills one at a time at {rate}",
+    BoundKind.PRIMARY_FILLS: "osd.{b.osd}, primary of PGs of {size}, which fills one at a time at {rate}",
     BoundKind.HOST_NETWORK: "the network of {b.host}, {size} at {rate}",
     BoundKind.IN_FLIGHT: "{b.at_once} PGs in flight at {rate} each",
     BoundKind.PEERING: "{b.at_once} PGs peering at once",

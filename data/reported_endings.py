@@ -48,7 +48,8 @@ def read_words(path: Path) -> tuple[ReportedEnding, ...]:
         missing = {"serial_number", "date", "fate"} - columns_of(connection, path)
         if missing:
             raise UnreadableHistory(
-                f"{path} has no column {', '.join(sorted(missing))}; a file of outcomes has serial_number, date, fate."
+                f"{path} has no column {', '.join(sorted(missing))}; a file of outcomes has `serial_number`, `date`, "
+                "`fate`."
             )
         rows = connection.sql(
             "SELECT CAST(serial_number AS VARCHAR), TRY_CAST(left(CAST(date AS VARCHAR), 10) AS DATE), "

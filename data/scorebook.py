@@ -163,7 +163,7 @@ class Scorebook:
             if version or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 raise ScorebookUnusable(
                     f"{self._path} is no scorebook of this predrain; update predrain, or move the file away "
-                    "(only the comparison of bundles begins anew)."
+                    "(only the comparison of bundles begins again)."
                 )
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -187,7 +187,7 @@ class Scorebook:
             cure = {
                 SqliteFault.NO_ROOM: "make room on its disk, or make it writable",
                 SqliteFault.HELD: "see with `fuser` which process holds it, and try again",
-                SqliteFault.BROKEN: "move it away; only the comparison of bundles begins anew",
+                SqliteFault.BROKEN: "move it away; only the comparison of bundles begins again",
             }.get(classify_sqlite_error(error) or SqliteFault.BROKEN)
             raise ScorebookUnusable(
                 f"the scorebook {self._path} cannot be used ({error}): {cure}."

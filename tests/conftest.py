@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ from hypothesis import HealthCheck, settings
 from tests.deadlines import measure_multiple, scale_timeout
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# A failed `assert` of a helper module gives its values, as one of a test does. This file is imported a second time, as
+# `tests.conftest`; packages that are imported by then are registered already.
+_PACKAGES = {f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.is_dir()}
+pytest.register_assert_rewrite(*(_PACKAGES - sys.modules.keys()))
 
 settings.register_profile(
     "house", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

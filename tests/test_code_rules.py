@@ -105,6 +105,13 @@ def test_every_make_target_explains_itself() -> None:
     assert unexplained == []
 
 
+def test_no_name_of_a_test_has_a_pronoun_as_its_subject() -> None:
+    pattern = re.compile(r"^ *(?:async )?def (test_(?:what|who)(?:ever|m|se)?_\w+)", re.MULTILINE)
+    files = [path for path in list_tracked_files("tests/*.py") if path.name.startswith("test_")]
+    assert len(files) > 500
+    assert [found for file in files for found in pattern.findall(file.read_text())] == []
+
+
 def test_every_test_file_has_a_name_of_its_own() -> None:
     """pytest imports them by name alone: of two with one name it would run the first and refuse the second."""
     names = [path.name for path in list_tracked_files("tests/*.py") if path.name.startswith("test_")]

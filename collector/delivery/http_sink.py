@@ -122,7 +122,7 @@ class WebSink:
             return msgspec.json.decode(reply.body, type=WorkAnswer)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise SinkUnavailable(
-                f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
+                f"the program that answers at {self._url} is no predrain service; correct `url` in [collector]"
             ) from error
 
     def enrol(self, once: str, host: str) -> Enrolment:
@@ -135,7 +135,7 @@ class WebSink:
             return msgspec.json.decode(reply.body, type=Enrolment)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise SinkUnavailable(
-                f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
+                f"the program that answers at {self._url} is no predrain service; correct `url` in [collector]"
             ) from error
 
     def _post(self, path: str, body: bytes) -> _Reply:
@@ -199,7 +199,7 @@ class WebSink:
             return _INGESTED.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise SinkUnavailable(
-                f"what answers at {self._url} is no predrain service; correct `url` in [collector]"
+                f"the program that answers at {self._url} is no predrain service; correct `url` in [collector]"
             ) from error
 
     def _told(self, reply: _Reply) -> str:

@@ -227,15 +227,15 @@ class Spool:
 
     def _make_room(self, contents: SpoolTables, topic: Topic, excess: int) -> int:
         """Drop the oldest entries of `topic` until `excess` bytes are free; return the bytes that were freed."""
-        doomed: list[DroppableEntry] = []
+        to_drop: list[DroppableEntry] = []
         gone = 0
         for old in contents.list_oldest(topic):
             if gone >= excess:
                 break
             if old.number not in self._taken:  # the sink may have it already
-                doomed.append(old)
+                to_drop.append(old)
                 gone += old.bytes
-        contents.drop(topic, doomed)
+        contents.drop(topic, to_drop)
         return gone
 
     def _shed(self) -> None:

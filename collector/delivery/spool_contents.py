@@ -100,9 +100,9 @@ class SpoolTables:
         ):
             yield DroppableEntry(number, born, compute_entry_size(length), holds, tells)
 
-    def drop(self, topic: Topic, doomed: Iterable[DroppableEntry]) -> None:
+    def drop(self, topic: Topic, to_drop: Iterable[DroppableEntry]) -> None:
         """Drop entries, and count the records that are lost with them."""
-        for old in tuple(doomed):
+        for old in tuple(to_drop):
             if self.delete(old.number):
                 self.count_loss(topic, old.holds)
                 self.add_to_number(UNSAID, old.tells)

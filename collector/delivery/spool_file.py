@@ -189,8 +189,8 @@ class SpoolFile:
                 ) from error
         structlog.get_logger().error(
             "spool damaged",
-            reason=f"the spool {self._path} was damaged ({damage}): it is now {aside}, what it held was not"
-            " delivered, and a new one was begun; look at the disk that it lies on",
+            reason=f"the spool {self._path} was damaged ({damage}): it is now {aside}, its records were not"
+            " delivered, and a new one was begun; check the disk that holds it",
         )
 
     @contextmanager

@@ -135,7 +135,9 @@ def _parse_answer(ended: ProcessResult) -> JsonObject:
         return first_object(ended.out)
     except NotJsonError as reason:
         words = ended.err.splitlines()[-1] if ended.err else str(reason)
-        raise _Silent(f"told nothing ({words[:300]}): smartmontools 7 or later is needed, as root") from None
+        raise _Silent(
+            f"printed no JSON ({words[:300]}): smartmontools 7 or later is needed, as root"
+        ) from None
 
 
 def _pysmart_spots(ended: ProcessResult) -> tuple[list[DiskPath], list[str]]:

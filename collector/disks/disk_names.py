@@ -166,12 +166,12 @@ class DiskNames:
             return
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             self.trouble = (
-                f"{file} is not readable ({error}): the names of disks are learnt anew, it needs nobody"
+                f"{file} is not readable ({error}): the names of disks are learnt again, without a person"
             )
             return
         if found.format != _FORMAT or any(since.tzinfo is None for since in found.failing.values()):
             self.trouble = (
-                f"{file} has format {found.format} and this predrain knows {_FORMAT}: it is written anew"
+                f"{file} has format {found.format} and this predrain knows {_FORMAT}: it is written again"
             )
             return
         self._places, self._failing, self._ousted = found.places, found.failing, found.ousted

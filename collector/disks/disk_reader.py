@@ -283,7 +283,7 @@ class DiskWatch:
         for place, failed in met.silent.items():
             known, why = met.thought.get(place), failed.why
             if known is None:
-                met.remarks.append(f"{place} has not told its name yet: {why}")
+                met.remarks.append(f"{place} has not reported its name yet: {why}")
             elif (elsewhere := met.find_place(known)) is None:
                 yield self._unreadable(place, known, met, now, failed)
             elif elsewhere not in met.silent:

@@ -38,7 +38,7 @@ _OF_CEPH = re.compile(r"-osd--(?:block|data|db|wal|journal)--")
 _FOLDER, _TAGS, _METADATA = "its folder", "its LVM tags", "its metadata"
 _CURE = {
     _TAGS: "compare with `ceph-volume lvm list`",
-    _METADATA: "restart the OSD, so that it tells the cluster anew",
+    _METADATA: "restart the OSD, so that it reports to the cluster again",
 }
 
 
@@ -198,7 +198,7 @@ def _find_link_disks(
     else:
         trouble.append(
             f"osd.{folder.key.osd} keeps {ROLE_TEXTS[role]} in the file {end}, not on a disk of its own: its disk is "
-            "not told."
+            "not known."
         )
     return ()
 
@@ -262,8 +262,8 @@ def _of_this_host(
             yield claim
     for osd, host in sorted(elsewhere):
         trouble.append(
-            f"osd.{osd} has its folder on this host, but told the cluster that it runs on {host[:253]}; if it was "
-            "moved, remove what is left of it here."
+            f"osd.{osd} has its folder on this host, but reported to the cluster that it runs on {host[:253]}; if it "
+            "was moved, remove what is left of it here."
         )
 
 
@@ -289,8 +289,8 @@ def _settle_sources(sources: Mapping[str, Places], trouble: list[str]) -> Places
             for role, disks in places.get(osd, {}).items():
                 if role not in taken and complete and disks:
                     trouble.append(
-                        f"{name}: {source} put {ROLE_TEXTS[role]} on {_join_disk_names(disks)}, and {decides} told "
-                        f"nothing of it; the latter is believed: {_CURE[source]}."
+                        f"{name}: {source} put {ROLE_TEXTS[role]} on {_join_disk_names(disks)}, and {decides} "
+                        f"has no such device; predrain follows {decides}: {_CURE[source]}."
                     )
                 elif role in taken and taken[role] and disks and set(disks) != set(taken[role]):
                     trouble.append(

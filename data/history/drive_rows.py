@@ -58,7 +58,7 @@ class HistoryDefects:
             (self.broken, "lines", "could not be taken apart into columns and were left out"),
             (self.renamed, "drives", "changed their model; each row counts under its own"),
             (self.negative, "values", "were negative and count as not reported"),
-            (self.absurd, "values", "were beyond belief and count as not reported"),
+            (self.absurd, "values", "were implausible and count as not reported"),
             (self.wordy, "values", "were not numbers and count as not reported"),
         )
         return [f"{count:,} {unit} {what}" for count, unit, what in says if count]

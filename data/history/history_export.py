@@ -197,7 +197,7 @@ def _read_month_file(files: Any, path: str) -> pa.Table | None:
         with files.open(path, "rb") as file:
             return pq.ParquetFile(file).read()
     except (OSError, ValueError) as error:
-        raise ExportFailed(f"{path} cannot be read ({error}); move it away, and it is made anew") from error
+        raise ExportFailed(f"{path} cannot be read ({error}); move it away, and it is made again") from error
 
 
 def _write_month_file(files: Any, path: str, table: pa.Table) -> None:

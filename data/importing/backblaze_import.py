@@ -64,7 +64,7 @@ class _Table:
             yield from islice(after, max(0, skip - total), None)
         except duckdb.Error as error:
             raise UnreadableHistory(
-                f"{self._path} breaks off ({str(error).splitlines()[0]}); fetch it again and import it anew"
+                f"{self._path} breaks off ({str(error).splitlines()[0]}); fetch it again and import it again"
             ) from None
         finally:
             connection.close()

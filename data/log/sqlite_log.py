@@ -194,7 +194,7 @@ class SqliteLog:
             if wrong is SqliteFault.NO_ROOM:
                 raise DiskFull(
                     f"the log {self._path} cannot be written ({error}): make room on its disk or make it"
-                    " writable; everything accepted before is safe, what was refused now must be sent again"
+                    " writable; everything accepted before is safe, and the refused part must be sent again"
                 ) from error
             if wrong is SqliteFault.HELD:
                 raise LogBusy(

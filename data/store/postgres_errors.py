@@ -22,9 +22,9 @@ _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03")
 """Serialisation failure, deadlock; server shut down by an administrator, by a crash, or not up yet."""
 
 _BY_STATE: tuple[tuple[str, type[Refusal], str], ...] = (
-    ("53100", StoreFull, "make room on the server's disk; what was saved before is safe"),
+    ("53100", StoreFull, "make room on the server's disk; all data saved before is safe"),
     ("53300", StoreBusy, "raise max_connections there, or run fewer services"),
-    ("53", StoreFull, "give the server more of it; what was saved before is safe"),
+    ("53", StoreFull, "give the server more of it; all data saved before is safe"),
     (
         "25006",
         StoreFull,

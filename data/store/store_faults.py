@@ -58,7 +58,7 @@ def describe_damage(name: str, why: object) -> str:
     """Return the sentence about a store whose file is damaged, with the cure."""
     return (
         f"the store {name} is damaged or no store ({why}): bring it back from a backup (`predrain restore`), or move it"
-        " away: the next start says how to start anew"
+        " away: the next start says how to begin with an empty store"
     )
 
 
@@ -72,7 +72,7 @@ def raise_sqlite_refusals(name: str) -> Iterator[None]:
         if wrong is SqliteFault.NO_ROOM:
             raise StoreFull(
                 f"the store {name} cannot be written ({error.orig}): make room on its disk or make it"
-                " writable; what was saved before is safe"
+                " writable; all data saved before is safe"
             ) from error
         if wrong is SqliteFault.HELD:
             raise StoreBusy(

@@ -73,8 +73,8 @@ class DrainRows:
         raw = self._database.write(keep)
         if raw is not None and (stored := self._read_document(raw)) != drain:
             raise RevisionConflict(
-                f"drain {drain.id} was saved with revision {stored.revision} by somebody else and"
-                f" revision {drain.revision} comes too late: read it again and decide anew"
+                f"drain {drain.id} was saved with revision {stored.revision} by another process and"
+                f" revision {drain.revision} comes too late: read it and decide again"
             )
 
     def drain(self, id: str) -> Drain | None:  # noqa: A002

@@ -27,7 +27,7 @@ def render_evaluation_report(report: Report, cut: Truncation | None) -> Iterator
         f"{counts.landmarks} landmarks {counts.first_landmark} to {counts.last_landmark}, "
         f"data to {counts.last_day}: "
         f"{counts.drives:,} drives at risk, {counts.failures:,} failures ({counts.silent:,} silent), "
-        f"{counts.windows:,} healthy windows, {counts.rows:,} rows with a known fate "
+        f"{counts.windows:,} healthy windows, {counts.rows:,} rows with a known outcome "
         f"(base rate {_format_percent(counts.positive_rows / counts.rows)}), {counts.censored:,} censored"
         + (f", {counts.left_out:,} drives left out" if counts.left_out else "")
     )

@@ -44,20 +44,20 @@ def score_landmark_days(
     every: int = 1,
     today: date | None = None,
     threads: int = 2,
-    crew: PartExecutor | None = None,
+    executor: PartExecutor | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Scored]:
     """Score landmark days first, first + every, ... last, one part of the drives at a time, ordered by drive and day.
 
-    today: rows of later days are errors. `crew`: the executor of the parts, by default `threads` threads. Raises
+    today: rows of later days are errors. `executor`: the executor of the parts, by default `threads` threads. Raises
     UnreadableHistory.
     """
     files = history if isinstance(history, HistoryFiles) else HistoryFiles(history, threads=threads)
-    crew = ThreadExecutor(threads) if crew is None else crew
+    executor = ThreadExecutor(threads) if executor is None else executor
     days = np.arange((first - EPOCH).days, (last - EPOCH).days + 1, every, dtype=np.int64)
-    parts = files.split_into_parts(crew.rows_per_part, crew.copiers)
+    parts = files.split_into_parts(executor.rows_per_part, executor.copiers)
     work = partial(_score_part, files=files, bundle=bundle, days=days, until=last, today=today)
-    for number, scored in enumerate(crew.map_parts(work, parts), 1):
+    for number, scored in enumerate(executor.map_parts(work, parts), 1):
         tell(f"scored part {number} of {len(parts)}: {len(scored.table):,} rows")
         yield scored
 

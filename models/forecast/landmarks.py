@@ -104,14 +104,14 @@ def draw_landmarks(
     exclude: frozenset[str] = frozenset(),
     thinning: Thinning = WEEKLY,
     threads: int = 2,
-    crew: PartExecutor | None = None,
+    executor: PartExecutor | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Landmarks:
     """Draw landmarks from one source, one part of its drives at a time. They are ordered by drive and day."""
-    crew = ThreadExecutor(threads) if crew is None else crew
+    executor = ThreadExecutor(threads) if executor is None else executor
     files = HistoryFiles(list(source.files), threads=threads)
     lifespans = without_retirements(source.lifespans, files, until)
-    parts = files.split_into_parts(crew.rows_per_part, crew.copiers)
+    parts = files.split_into_parts(executor.rows_per_part, executor.copiers)
     work = partial(
         _draw_part,
         files=files,
@@ -122,7 +122,7 @@ def draw_landmarks(
         thinning=thinning,
     )
     drawn: list[Landmarks] = []
-    for landmarks in crew.map_parts(work, parts):
+    for landmarks in executor.map_parts(work, parts):
         drawn.append(landmarks)
         told = describe_files(source.files)
         tell(f"landmarks of {told}, part {len(drawn)} of {len(parts)}: {len(landmarks):,}")

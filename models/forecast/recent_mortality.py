@@ -24,7 +24,7 @@ PRIOR: Final = 2.0
 """Number of deaths that the prior counts for."""
 
 
-def lately_of(landmarks: Landmarks, p_30d: NDArray[np.float64], step: int) -> dict[str, float]:
+def measure_recent_mortality(landmarks: Landmarks, p_30d: NDArray[np.float64], step: int) -> dict[str, float]:
     """Return model -> how many times as often as forecast its drives died in the last months.
 
     p_30d: (landmarks,) probabilities by boosters that had not seen the drive. step: days between a drive's
@@ -48,10 +48,10 @@ def lately_of(landmarks: Landmarks, p_30d: NDArray[np.float64], step: int) -> di
 def log_odds(lately: Mapping[str, float], model: NDArray[np.object_]) -> NDArray[np.float64]:
     """Return the numbers to add to the log odds of the drives: (drives,), 0 for a model without data."""
     names, at = np.unique(model.astype(str), return_inverse=True)
-    table = np.log(np.array([times_lately(lately, str(name)) for name in names]))
+    table = np.log(np.array([find_mortality_ratio(lately, str(name)) for name in names]))
     return table[at] if len(names) else np.zeros(0)
 
 
-def times_lately(lately: Mapping[str, float], model: str) -> float:
+def find_mortality_ratio(lately: Mapping[str, float], model: str) -> float:
     """Return how many times as often as forecast this model's drives died in the last months, or 1 without data."""
     return lately.get(model) or lately.get(normalize_model(model), 1.0)

@@ -59,7 +59,7 @@ from predrain.models.forecast.landmarks import (
 )
 from predrain.models.forecast.life_expectancy import fading_of, first_risk
 from predrain.models.forecast.part_executor import PartExecutor, ThreadExecutor
-from predrain.models.forecast.recent_mortality import lately_of, log_odds
+from predrain.models.forecast.recent_mortality import log_odds, measure_recent_mortality
 from predrain.models.forecast.watched_periods import watches_of
 
 if TYPE_CHECKING:
@@ -136,24 +136,26 @@ def train_forecaster(
     today: date | None = None,
     onto: TrainingFoundation | None = None,
     lives: Counts | None = None,
-    crew: PartExecutor | None = None,
+    executor: PartExecutor | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train on history files.
 
     words: reported ends of drives (data.reported_endings). today: later days are errors. lives: with `until`, counts of
     whole lives as they were known by then; without `until`, the shipped counts are used. onto: data to learn from
-    besides the files. One of its landmarks counts as much as one of the files, no matter how old it is. `crew`: the
+    besides the files. One of its landmarks counts as much as one of the files, no matter how old it is. `executor`: the
     executor of the parts, by default `threads` threads.
 
     Raises UnreadableHistory, TooLittleHistory, NoFoundation.
     """
     tell("looking at the files")
-    crew = ThreadExecutor(threads) if crew is None else crew
+    executor = ThreadExecutor(threads) if executor is None else executor
     known_by = min((day for day in (until, today) if day is not None), default=None)
     sources = _select_sources(paths, words, exclude, known_by, until, threads)
     drawn = [
-        draw_landmarks(s, until=known_by, seed=seed, exclude=exclude, threads=threads, crew=crew, tell=tell)
+        draw_landmarks(
+            s, until=known_by, seed=seed, exclude=exclude, threads=threads, executor=executor, tell=tell
+        )
         for s in sources
     ]
     recent_weight = [join_landmarks(drawn).compute_decayed_weights(recipe.half_life)]
@@ -170,20 +172,20 @@ def train_forecaster(
     x = select_columns(landmarks.x, COLUMNS, fill=True)
     rate = rates_at(rates, landmarks.model, landmarks.x[:, POSITION["hours"]])
     recent = replace(landmarks, weight=np.concatenate(recent_weight))
-    unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, crew, tell)
+    unseen, boosters = _cross_fitted(recent, x, recipe, seed, threads, executor, tell)
     calibration, base = _fit_calibration(recent, unseen, rate)
     identity = base.log_odds(rate, has_symptom(landmarks.x))
-    lately = lately_of(landmarks, calibration(unseen, identity)[:, 2], WEEKLY.step)
+    lately = measure_recent_mortality(landmarks, calibration(unseen, identity)[:, 2], WEEKLY.step)
     died_by = calibration(unseen, identity + log_odds(lately, landmarks.model))
     p_30d = died_by[:, 2]
     fading = fading_of(first_risk(died_by, rate), rate, recent.weight, watches_of(drawn, sources))
     tell("thresholds from healthy windows")
     thresholds = _fit_thresholds(
-        sources[0], known_by, seed, exclude, rates, boosters, calibration, base, lately, threads, crew,
+        sources[0], known_by, seed, exclude, rates, boosters, calibration, base, lately, threads, executor,
         None if onto is None else onto.thresholds,
     )  # fmt: skip
     tell("the booster of all drives")
-    booster = _grow_booster(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, crew, tell)
+    booster = _grow_booster(recent, x, np.ones(len(landmarks), dtype=bool), recipe, seed, executor, tell)
     dies, known = landmarks.outcome(30)
     first, last = int(landmarks.day.min()), int((landmarks.day + landmarks.follow).max())
     facts = BundleFacts(
@@ -312,7 +314,7 @@ def _grow_booster(
     which: NDArray[np.bool_],
     recipe: Recipe,
     seed: int,
-    crew: PartExecutor,
+    executor: PartExecutor,
     tell: Callable[[str], None],
 ) -> lgb.Booster:
     mine = np.flatnonzero(which)
@@ -321,7 +323,7 @@ def _grow_booster(
     # the others.
     interval = (hash_serials(chosen.serial) // 13 + chosen.day // 7) % INTERVALS
     periods = person_periods(chosen, interval)
-    return crew.grow_booster(x[mine], periods, recipe, seed=seed, names=list(COLUMNS), tell=tell)
+    return executor.grow_booster(x[mine], periods, recipe, seed=seed, names=list(COLUMNS), tell=tell)
 
 
 def _cross_fitted(
@@ -330,7 +332,7 @@ def _cross_fitted(
     recipe: Recipe,
     seed: int,
     threads: int,
-    crew: PartExecutor,
+    executor: PartExecutor,
     tell: Callable[[str], None],
 ) -> tuple[NDArray[np.float64], list[lgb.Booster]]:
     """Return the probability of death by each edge, for every landmark from a booster that has not seen its drive.
@@ -342,7 +344,7 @@ def _cross_fitted(
     boosters: list[lgb.Booster] = []
     for number in range(FOLDS):
         tell(f"cross-fitting by drive, {number + 1} of {FOLDS}")
-        boosters.append(_grow_booster(landmarks, x, fold != number, recipe, seed, crew, tell))
+        boosters.append(_grow_booster(landmarks, x, fold != number, recipe, seed, executor, tell))
         died[fold == number] = compute_failure_probabilities(
             predict_hazards(boosters[-1], x[fold == number], threads)
         )
@@ -369,7 +371,7 @@ def _fit_thresholds(
     base: BaseRate,
     lately: Mapping[str, float],
     threads: int,
-    crew: PartExecutor,
+    executor: PartExecutor,
     before: Thresholds | None,
 ) -> Thresholds:
     serials = source.lifespans.serials
@@ -385,7 +387,7 @@ def _fit_thresholds(
         exclude=frozenset(barred),
         thinning=Thinning(1, 1),
         threads=threads,
-        crew=crew,
+        executor=executor,
     )
     witnesses = witnesses.select_rows(witnesses.day > end - RECENT)
     x = select_columns(witnesses.x, COLUMNS, fill=True)

@@ -34,7 +34,7 @@ from predrain.data.store.store_port import Store
 from predrain.data.wire import accept_reading
 from predrain.service.app.changes import ChangeFeed, ChangeKind
 from predrain.service.app.demo_status import DemoStatus
-from predrain.service.app.notification_snapshot import HostMismatches, scene_of
+from predrain.service.app.notification_snapshot import HostMismatches, build_alert_snapshot
 from predrain.service.app.process_sync import StoreFollower
 from predrain.service.app.retention import DroppedCounts, drop_expired_data
 from predrain.service.app.roles import EVERYTHING, ServiceRoles
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from predrain.service.drains.drain_control import DrainControl
     from predrain.service.forecasting.forecast_health import ForecastHealth
 
-SIGHT = "sight"
+FLEET_SNAPSHOT = "snapshot"
 COUNTED = ("accepted", "refused", "worked", "dead", "alerts")
 COUNTED_LATENCIES = ("latencies", "latencies_dead", "latencies_lost", "anonymous")
 
@@ -132,7 +132,7 @@ class Application:
         self.policy, self.settings, self.parts, self.demo = policy, settings, parts, demo
         self.lease = ports.lease
         self.changes, self.announcements, self.timelines = ChangeFeed(), Announcements(), Timelines()
-        self.misnamed = HostMismatches()
+        self.host_mismatches = HostMismatches()
         self.other_clusters = OtherClusters(ports.other_clusters, ports.clock.now())
         self.fleet = Fleet(ports.store)
         self.stale_after = timedelta(hours=2 * settings.forecast.reading_interval_hours)
@@ -170,7 +170,7 @@ class Application:
             self.announcements,
             self._sender,
             ports.scorebook,
-            self._reigns,
+            self._note_replacement,
             settings.forecast.residence_limits,
             shared=parts.shares,
         )
@@ -298,7 +298,7 @@ class Application:
 
         change: the number of a change about which listeners are notified next.
         """
-        return self.derive_from_snapshot(SIGHT, lambda sight: sight, change)
+        return self.derive_from_snapshot(FLEET_SNAPSHOT, lambda snapshot: snapshot, change)
 
     def derive_from_snapshot(
         self, name: str, build: Callable[[FleetSnapshot], Built], change: int | None = None
@@ -311,11 +311,15 @@ class Application:
             if self._seen is None or self._seen[0] < number:
                 self._seen = (
                     number,
-                    {SIGHT: self.fleet.build_snapshot(self.find_halt(), self.lives, self.clock.now())},
+                    {
+                        FLEET_SNAPSHOT: self.fleet.build_snapshot(
+                            self.find_halt(), self.lives, self.clock.now()
+                        )
+                    },
                 )
             made = self._seen[1]
             if name not in made:
-                made[name] = build(made[SIGHT])
+                made[name] = build(made[FLEET_SNAPSHOT])
             built: Built = made[name]
             return built
 
@@ -451,7 +455,7 @@ class Application:
 
     def build_alert_snapshot(self) -> AlertSnapshot:
         """Build the snapshot from which notifications are made."""
-        return scene_of(self, self._began)
+        return build_alert_snapshot(self, self._began)
 
     def step_telling(self) -> None:
         """Send the notifications that are due, as long as this service is the active one."""
@@ -496,8 +500,8 @@ class Application:
             self._control.poll_cluster(self.clock.now())
             return
         if self.parts.shares:
-            reign = model_succession.find_last_deployment(self.store)
-            self._reigns(reign.at if reign and reign.seen else None)
+            deployment = model_succession.find_last_deployment(self.store)
+            self._note_replacement(deployment.at if deployment and deployment.seen else None)
         if self._control.run_tick(self.clock.now()):
             self.changes.notify_change(ChangeKind.DRAINS, ChangeKind.OSDS, ChangeKind.STATUS)
 
@@ -539,12 +543,12 @@ class Application:
             with suppress(StoreRefusal):  # the lease then runs out
                 self.lease.release()
 
-    def _reigns(self, since: datetime | None) -> None:
+    def _note_replacement(self, since: datetime | None) -> None:
         if self._control is not None:
             self._control.new_bundle(since)
 
 
-def _heard_of(sight: FleetSnapshot) -> str | None:
-    by_model = (one for one in sight.outlooks.values() if one.bundle is not None)
+def _heard_of(snapshot: FleetSnapshot) -> str | None:
+    by_model = (one for one in snapshot.outlooks.values() if one.bundle is not None)
     newest = max(by_model, key=lambda one: one.as_of, default=None)
     return newest.bundle if newest is not None else None

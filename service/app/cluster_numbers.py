@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def build_own_overview(application: Application) -> ClusterOverview:
     """Return the overview of the own cluster; the same object until something changes."""
 
-    def build(sight: FleetSnapshot) -> ClusterOverview:
+    def build(snapshot: FleetSnapshot) -> ClusterOverview:
         now = application.clock.now()
-        known = sight.view.fsid if sight.view is not None else None
+        known = snapshot.view.fsid if snapshot.view is not None else None
         return build_cluster_overview(
-            sight,
-            count_fleet_disks(sight, now, application.stale_after),
+            snapshot,
+            count_fleet_disks(snapshot, now, application.stale_after),
             application.announcements.list_announced_outlooks(),
             name=application.settings.service.cluster_name,
             fsid=known or application.store.get_cluster(),

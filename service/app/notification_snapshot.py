@@ -37,7 +37,7 @@ class HostMismatches:
         return {own: named for own, (named, at) in noted.items() if is_within_last(at, now, REMEMBERED)}
 
 
-def scene_of(application: Application, began: datetime) -> AlertSnapshot:
+def build_alert_snapshot(application: Application, began: datetime) -> AlertSnapshot:
     """Build the snapshot of the present. began: the time since which this process runs."""
     now = application.clock.now()
     broken = {**application.faults, **application.troubles}
@@ -55,7 +55,7 @@ def scene_of(application: Application, began: datetime) -> AlertSnapshot:
         else (),
         # Readings that were not consumed from the log have arrived nevertheless.
         now - began > SETTLES and "worker" not in broken,
-        application.misnamed.find_recent_mismatches(now),
+        application.host_mismatches.find_recent_mismatches(now),
         application.settings.forecast.residence_limits,
         _build_clusters_in_view(application),
     )

@@ -86,11 +86,11 @@ def _describe_unverified_text(one: UnverifiedText) -> dict[str, Any]:
     from predrain.actions.controller.replication import CopyUnreadable, decode_drain_copy
 
     if not one.is_adoptable:
-        return {"says": one.text[:200], "then": "never signed: whoever asked asks again"}
+        return {"says": one.text[:200], "then": "never signed: the caller asks again"}
     if not one.name.startswith("drain/"):
         then = {
-            "ended": "these drains are over, whatever a store says of them",
-            "steps": "who led last, and so whether the cluster's copy of a drain or the store's counts",
+            "ended": "these drains are over, even if a store says otherwise",
+            "steps": "which controller led last, and so whether the cluster's copy of a drain or the store's counts",
             "lives": "these life expectancies count as predrain's own: renewed, and withdrawn when they are over",
         }
         return {"says": one.text, "then": then.get(one.name, "it is read as predrain's own")}

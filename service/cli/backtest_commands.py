@@ -209,7 +209,7 @@ def _write_backtest_report(
     from predrain.models.lab.report import render_backtest_page
 
     (out / "backtest.json").write_bytes(answer)
-    bytes_ = {name: _build_bytes_section(rungs) for name, rungs in worth.items()}
+    bytes_ = {name: _build_bytes_section(cost_rows) for name, cost_rows in worth.items()}
     (out / "report.html").write_text(render_backtest_page(tried, bytes_), encoding="utf-8")
     _print_progress(f"wrote {out / 'report.html'} and backtest.json")
 
@@ -274,7 +274,7 @@ def _compute_cost_benefit(
     )
 
 
-def _build_bytes_section(rungs: tuple[FailureCostRow, ...]) -> Bytes:
+def _build_bytes_section(cost_rows: tuple[FailureCostRow, ...]) -> Bytes:
     """Return the report's section in bytes, with one row per failure cost."""
     from predrain.actions.cost_benefit import HERE
     from predrain.models.evaluate import BootstrapInterval as Figure
@@ -282,9 +282,9 @@ def _build_bytes_section(rungs: tuple[FailureCostRow, ...]) -> Bytes:
     from predrain.models.lab.report.report_texts import format_share
 
     nan = float("nan")
-    worths = [rung.worth for rung in rungs]
+    worths = [cost_row.worth for cost_row in cost_rows]
     first = worths[0]
-    names = [rung.name for rung in rungs]
+    names = [cost_row.name for cost_row in cost_rows]
 
     def figure(interval: FigureInterval, digits: int) -> str:
         return format_share(
@@ -305,18 +305,18 @@ def _build_bytes_section(rungs: tuple[FailureCostRow, ...]) -> Bytes:
                  "in time", "for nothing", "undecided", "median lead", "p90 wait"),
         cells=[
             (
-                f"{rung.failure_cost:g}",
-                figure(rung.worth.cost_saved, 1),
-                figure(rung.worth.migration_rate, 1),
-                figure(rung.worth.mismigration_rate, 3),
-                f"{rung.worth.drains:,}",
-                f"{rung.worth.in_time:,}",
-                f"{rung.worth.for_nothing:,}",
-                f"{rung.worth.undecided:,}",
-                "–" if rung.worth.lead_days is None else f"{rung.worth.lead_days[1]:.0f} d",
-                "–" if rung.worth.wait_hours is None else f"{rung.worth.wait_hours[1]:.0f} h",
+                f"{cost_row.failure_cost:g}",
+                figure(cost_row.worth.cost_saved, 1),
+                figure(cost_row.worth.migration_rate, 1),
+                figure(cost_row.worth.mismigration_rate, 3),
+                f"{cost_row.worth.drains:,}",
+                f"{cost_row.worth.in_time:,}",
+                f"{cost_row.worth.for_nothing:,}",
+                f"{cost_row.worth.undecided:,}",
+                "–" if cost_row.worth.lead_days is None else f"{cost_row.worth.lead_days[1]:.0f} d",
+                "–" if cost_row.worth.wait_hours is None else f"{cost_row.worth.wait_hours[1]:.0f} h",
             )
-            for rung in rungs
+            for cost_row in cost_rows
         ],
         chosen=names.index(f"failure_cost {HERE}"),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`predrain drain`: lists, plans, wishes, and what became of them; through the running service, or straight."""
+"""`predrain drain`: lists, plans, requests, and what became of them; through the running service, or straight."""
 
 from __future__ import annotations
 
@@ -398,7 +398,7 @@ def post_drain_request(
 def _act_on_drain(
     where: DrainAddress,
     named: str,
-    wish: str,
+    verb: str,
     ask: Callable[[CliClient, str], Json],
     as_json: bool,
     *,
@@ -410,14 +410,14 @@ def _act_on_drain(
     with where.service(acting=wait) as client:
         drain = find_drain_id(client, named)
         one = client.get(f"drains/{quote_drain_id(drain)}")
-        if not (wait and is_granted(RequestKind(wish), DrainState(one["state"]))):
+        if not (wait and is_granted(RequestKind(verb), DrainState(one["state"]))):
             with tell_forwarding(named, one, client):
                 one = ask(client, drain)
         if wait:
             one = watch_drain(client, drain, quiet=as_json)
-        command = f"predrain drain {wish} {drain} --wait{options_of(where)}" if wait else ""
+        command = f"predrain drain {verb} {drain} --wait{options_of(where)}" if wait else ""
         code = _report_unfinished_drains(
-            client, where, [one], frozenset({"cancelled"}) if wish == "cancel" else DONE, command
+            client, where, [one], frozenset({"cancelled"}) if verb == "cancel" else DONE, command
         )
     print_json(one) if as_json else print(f"{one['id']}: {read_state_text(one)}")
     return code

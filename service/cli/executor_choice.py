@@ -23,7 +23,7 @@ RowsAPart = Annotated[
 ]
 
 
-def crew_of(
+def choose_executor(
     dask: str | None, rows_per_part: int | None, threads: int
 ) -> AbstractContextManager[PartExecutor]:
     """Raises NoCluster."""

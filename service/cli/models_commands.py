@@ -323,7 +323,7 @@ def _update_registry_aliases(place: BundleLocation) -> int:
             registry.set_alias(CHAMPION, roles.champion)
             registry.set_alias(CHALLENGER, roles.challenger)
     except Refusal as refusal:
-        print(f"predrain: done here, but the registry was not told: {refusal}", file=sys.stderr)
+        print(f"predrain: done here, but not in the registry: {refusal}", file=sys.stderr)
         return 3
     return 0
 

@@ -23,7 +23,7 @@ def list_receivers_command(*, where: ServiceAddress = HERE, as_json: AsJson = Fa
     for one in found["items"]:
         print(_describe_receiver(one))
     if not found["items"]:
-        print("no receivers: nobody is told of anything")
+        print("no receivers: nobody is notified")
     return 0
 
 
@@ -50,7 +50,7 @@ def send_test_command(
             told = "took the test message" if one["delivered"] else f"did not take it: {one['problem']}"
             print(escape_to_one_line(f"{one['name']} {told}"))
         if not names:
-            print("no receivers: nobody is told of anything")
+            print("no receivers: nobody is notified")
     return 0 if all(one["delivered"] for one in done) else 1
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.cli.executor_choice import Dask, HistoryFile, RowsAPart, Threads, crew_of
+from predrain.service.cli.executor_choice import Dask, HistoryFile, RowsAPart, Threads, choose_executor
 
 
 def score_drives_command(
@@ -51,9 +51,9 @@ def score_drives_command(
     today = datetime.now(UTC).date()
     with ScoreFile(out) as sink:
         files = HistoryFiles(list_history_files(history), threads=threads, forgiving=True)
-        with crew_of(dask, rows_per_part, threads) as crew:
+        with choose_executor(dask, rows_per_part, threads) as executor:
             for part in run(
-                files, loaded, first=first, last=last, every=every, today=today, crew=crew, tell=tell
+                files, loaded, first=first, last=last, every=every, today=today, executor=executor, tell=tell
             ):
                 sink.write(part.table)
                 told, rows = told + part.told, rows + len(part.table)

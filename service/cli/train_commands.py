@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from predrain.service.cli.executor_choice import Dask, HistoryFile, RowsAPart, Threads, crew_of
+from predrain.service.cli.executor_choice import Dask, HistoryFile, RowsAPart, Threads, choose_executor
 from predrain.service.cli.shared_options import StateAddress
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def train_bundle_command(
     seed: Annotated[int, Parameter(help="seed of the training, a whole number")] = 20180630,
     threads: Threads = 2,
     outcomes: Annotated[
-        Path | None, Parameter(help="what became of drives: parquet or CSV of serial_number, date, fate")
+        Path | None,
+        Parameter(help="what became of drives: parquet or CSV of `serial_number`, `date`, `fate`"),
     ] = None,
     state: Annotated[
         Path | None, Parameter(help="a service's state directory, for its outcomes and drains")
@@ -88,7 +89,7 @@ def train_bundle_command(
     found = HistoryFiles(files, threads=threads).find_defects(until=until, today=today)
     for sentence in found.sentences():
         print(sentence, file=sys.stderr)
-    with crew_of(dask, rows_per_part, threads) as crew:
+    with choose_executor(dask, rows_per_part, threads) as executor:
         trained = run(
             files,
             name=name or out.resolve().name,
@@ -99,7 +100,7 @@ def train_bundle_command(
             words=words,
             today=today,
             onto=foundation,
-            crew=crew,
+            executor=executor,
             tell=lambda line: print(line, file=sys.stderr, flush=True),
         )
     save_trained_bundle(trained, out, card_of(trained.facts))

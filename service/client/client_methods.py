@@ -121,37 +121,37 @@ class Client:
         """End a drain that is only proposed. Raises ServiceProblem 409, and changes nothing, if it was approved
         meanwhile.
         """
-        return self._wish(drain, "reject")
+        return self._request_drain(drain, "reject")
 
     def pause(self, drain: AnyDrain) -> contract.RequestedDrainBody:
         """Pause the drain: it takes no further step, and moving PGs complete."""
-        return self._wish(drain, "pause")
+        return self._request_drain(drain, "pause")
 
     def resume(self, drain: AnyDrain) -> contract.RequestedDrainBody:
         """Let a paused drain go on."""
-        return self._wish(drain, "resume")
+        return self._request_drain(drain, "resume")
 
     def cancel(self, drain: AnyDrain) -> contract.RequestedDrainBody:
         """Cancel the drain and put everything back as it was found."""
-        return self._wish(drain, "cancel")
+        return self._request_drain(drain, "cancel")
 
     def stay_drained(self, drain: AnyDrain) -> contract.RequestedDrainBody:
         """Take back a cancel whose data cannot go back: moved data stays, and the rest follows. Raises ServiceProblem
         409 if this way out is not among `drain.ways_out`.
         """
-        return self._wish(drain, "stay_drained")
+        return self._request_drain(drain, "stay_drained")
 
     def choose_other_targets(self, drain: AnyDrain) -> contract.RequestedDrainBody:
         """Plan again without the targets that are full, down, out or of unknown size. Raises ServiceProblem 409 if this
         way out is not open.
         """
-        return self._wish(drain, "choose_other_targets")
+        return self._request_drain(drain, "choose_other_targets")
 
     def give_up_cancel(self, drain: AnyDrain) -> contract.RequestedDrainBody:
         """End a cancel: settings go back; upmap items and weights stay and are listed. Needs the scope `admin`. Raises
         ServiceProblem 409 if this way out is not open.
         """
-        return self._wish(drain, "give_up_cancel")
+        return self._request_drain(drain, "give_up_cancel")
 
     def insist(
         self, drain: AnyDrain, guards: Sequence[str], reason: str, *, confirm: str, minutes: float = 60.0
@@ -162,7 +162,7 @@ class Client:
         may not insist like this.
         """
         body = {"guards": list(guards), "reason": reason, "confirm": confirm, "minutes": minutes}
-        return self._wish(drain, "insist", body)
+        return self._request_drain(drain, "insist", body)
 
     def read_halt(self) -> contract.HaltBody:
         """Return whether everything is halted, and why."""
@@ -183,12 +183,12 @@ class Client:
         path = f"readings?host={_quote_path_segment(host)}" if host else "readings"
         return _decode_answer(contract.IngestedBody, self._wire.deliver(path, list(documents)))
 
-    def _wish(
-        self, drain: AnyDrain, wish: str, body: Mapping[str, Any] | None = None
+    def _request_drain(
+        self, drain: AnyDrain, verb: str, body: Mapping[str, Any] | None = None
     ) -> contract.RequestedDrainBody:
         return _decode_answer(
             contract.RequestedDrainBody,
-            self._wire.send_action("POST", f"{self._drains}/{_quote_path_segment(drain.id)}/{wish}", body),
+            self._wire.send_action("POST", f"{self._drains}/{_quote_path_segment(drain.id)}/{verb}", body),
         )
 
     def _all(self, kind: type[_ListPage[Row]], path: str, **query: str | None) -> Iterator[Row]:
@@ -205,7 +205,7 @@ def _decode_answer(kind: type[Shape], answer: HttpAnswer) -> Shape:
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except msgspec.MsgspecError as error:
-        raise Unreachable(f"what answers there is no predrain that this client knows ({error})") from error
+        raise Unreachable(f"no predrain that this client knows answers there ({error})") from error
 
 
 def _quote_path_segment(name: str) -> str:

@@ -30,8 +30,8 @@ class MailTable(ChannelTable):
         default="starttls",
         description="How the way to it is guarded; `none` only on this machine or in a closed network.",
     )
-    sender: str = Field(default="", description="Whom mails come from, `predrain@example.org`.")
-    to: tuple[str, ...] = Field(default=(), description="Whom they go to.")
+    sender: str = Field(default="", description="Sender of the mails, `predrain@example.org`.")
+    to: tuple[str, ...] = Field(default=(), description="Receivers of the mails.")
     user: str = Field(default="", description="User at the server; no login while it is empty.")
     password_file: Path | None = Field(default=None, description="File (0600) with the user's password.")
     ca: Path | None = Field(
@@ -40,7 +40,7 @@ class MailTable(ChannelTable):
     )
     min_severity: MinSeverity = Field(
         default="urgent",
-        description="`urgent`: what somebody should look at now; `notice`: also what can wait.",
+        description="`urgent`: what needs attention now; `notice`: also what can wait.",
     )
 
     digest_hour: int | None = Field(
@@ -146,9 +146,7 @@ class WebhookTable(ChannelTable):
         if not usable:
             raise ValueError("url is no address: write https://HOST[:PORT]/PATH, in ASCII")
         if self.url and self.secret_file is None:
-            raise ValueError(
-                "url needs secret_file: who receives must be able to tell our messages from others'"
-            )
+            raise ValueError("url needs secret_file, so that the receiver can tell our messages from others'")
         return self
 
     def open_channel(self, cluster: str, address: str, now: Callable[[], datetime]) -> WebhookChannel | None:

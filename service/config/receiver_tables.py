@@ -107,7 +107,7 @@ class PagerDutyTable(ReceiverTable):
     )
     min_severity: MinSeverity = Field(
         default="urgent",
-        description="`urgent`: what somebody should look at now; `notice`: also what can wait.",
+        description="`urgent`: what needs attention now; `notice`: also what can wait.",
     )
 
     def _open(self, table: str) -> tuple[str, MessageRenderer, Mapping[str, str], tuple[str, ...]]:
@@ -131,7 +131,7 @@ class OpsgenieTable(ReceiverTable):
     )
     min_severity: MinSeverity = Field(
         default="urgent",
-        description="`urgent`: what somebody should look at now; `notice`: also what can wait.",
+        description="`urgent`: what needs attention now; `notice`: also what can wait.",
     )
 
     def _open(self, table: str) -> tuple[str, MessageRenderer, Mapping[str, str], tuple[str, ...]]:

@@ -137,7 +137,7 @@ class ServiceTable(_Table):
     @classmethod
     def _not_everybody(cls, value: tuple[IPvAnyNetwork, ...]) -> tuple[IPvAnyNetwork, ...]:
         if any(one.prefixlen == 0 for one in value):
-            raise ValueError("name the proxies: whoever is one may claim any address")
+            raise ValueError("name each proxy: a proxy may claim any address")
         return value
 
     @model_validator(mode="after")

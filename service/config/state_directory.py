@@ -80,8 +80,8 @@ class StateDir:
         if os.geteuid() == 0 and self.path.is_dir() and (owner := self.path.stat().st_uid):
             who = _find_user_name(owner)
             raise StateUnusable(
-                f"{self.path} belongs to {who}, who could not read what root makes in it; run it as that user "
-                f"(runuser -u {who} -- predrain ...)"
+                f"{self.path} belongs to {who}, a user that cannot read files of root in it; run the command as "
+                f"that user (runuser -u {who} -- predrain ...)"
             )
         return self
 

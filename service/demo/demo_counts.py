@@ -112,7 +112,9 @@ def build_result_table(watched: DemoLedger, unwatched: DemoLedger) -> tuple[Demo
             "0",
         ),
         DemoRow(
-            "  died while draining", f"{len(partly)}" + (f" ({max(partly):.0%} moved)" if partly else ""), "0"
+            "  died while draining",
+            f"{len(partly)}" + (f" (median {median(partly):.0%} moved)" if partly else ""),
+            "0",
         ),
         DemoRow(
             "  missed, had shown symptoms",

@@ -70,7 +70,7 @@ class DemoFleet:
         self._history = history
         self._read_counts = lru_cache(maxsize=_ROWS_KEPT)(self._read_row)
         rng = np.random.default_rng(seed)
-        doomed: list[Drive] = []
+        dying: list[Drive] = []
         living: list[Drive] = []
         last_day = int(spans.last.max(initial=0))
         for index, place in enumerate(spans.find_positions(history.serials)):
@@ -88,27 +88,29 @@ class DemoFleet:
                 continue
             if spans.died[place]:
                 death = EPOCH + timedelta(days=int(spans.last[place]))
-                doomed.append(Drive(index, name, serial, model, death))
+                dying.append(Drive(index, name, serial, model, death))
             elif spans.last[place] == last_day:
                 living.append(Drive(index, name, serial, model, None))
         most = max(1, len(osds) // DOOMED_AT_MOST)
-        doomed = [doomed[i] for i in sorted(rng.permutation(len(doomed))[:most])]
-        first_living = len(osds) - len(doomed)
+        dying = [dying[i] for i in sorted(rng.permutation(len(dying))[:most])]
+        first_living = len(osds) - len(dying)
         self.shown_most = -(-first_living // max(1, len(living)))
         if first_living and (not living or self.shown_most > SEATS_AT_MOST):
             raise TooFewDrives(
-                f"the histories hold {len(doomed) + len(living)} usable drives on {start}, the cluster has "
+                f"the histories hold {len(dying) + len(living)} usable drives on {start}, the cluster has "
                 f"{len(osds)} OSDs; name a smaller cluster or a folder with more drives"
             )
         turns = range(1, self.shown_most)
-        doomed += [_clone_doomed(drive, turn, self.shown_most, start) for turn in turns for drive in doomed]
-        doomed = doomed[:most]
-        first_living = len(osds) - len(doomed)
+        dying += [
+            _clone_dying_drive(drive, turn, self.shown_most, start) for turn in turns for drive in dying
+        ]
+        dying = dying[:most]
+        first_living = len(osds) - len(dying)
         order = [living[i] for i in rng.permutation(len(living))]
         order += [_clone_living(drive, turn) for turn in turns for drive in order]
         if self.shown_most > 1:  # a fleet that is larger than the histories needs more spares, too
             order += [_clone_living(drive, self.shown_most) for drive in order[: len(living)]]
-        seated = [*doomed, *order[:first_living]]
+        seated = [*dying, *order[:first_living]]
         slots = [osds[i] for i in rng.permutation(len(osds))]
         self.spares = deque(order[first_living:])
         self.drives: dict[OsdId, Drive | None] = dict(zip(slots, seated, strict=True))
@@ -176,7 +178,7 @@ def _clone_living(drive: Drive, turn: int) -> Drive:
     return _clone_drive(drive, turn, days_ahead=-turn)
 
 
-def _clone_doomed(drive: Drive, turn: int, turns: int, start: date) -> Drive:
+def _clone_dying_drive(drive: Drive, turn: int, turns: int, start: date) -> Drive:
     """Return a drive that dies of the same history `turn` days earlier, under another serial number.
 
     Earlier, since no history has days from before its first. The turns of a drive that dies within `turns` days of

@@ -31,7 +31,7 @@ from predrain.service.config.state_directory import StateDir
 from predrain.service.demo.demo_clock import DemoPace
 from predrain.service.demo.demo_counts import DemoLedger, build_result_table
 from predrain.service.demo.demo_fleet import DemoFleet, read_histories
-from predrain.service.demo.demo_world import Calendar, DemoWorld
+from predrain.service.demo.demo_world import LOOK, Calendar, DemoWorld
 from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.http.server import Server, bind_listening_socket, url_of
 from predrain.service.processes.up import forecaster_of
@@ -82,10 +82,15 @@ class Demo:
         return DemoWorld(spec, fleet, Calendar(start, end), self.seed), first
 
     def build_policy(self, tick: timedelta) -> Policy:
-        """Return the policy as shipped, except that tick_seconds is the tick of the demo's world, on which plans base
-        their times.
+        """Return the policy as shipped, except for two times: tick_seconds is the tick of the demo's world, on which
+        plans base their times, and a view is recent until the next poll, `LOOK` later while nothing moves.
         """
-        return replace(Policy(), mode=self.mode, tick_seconds=tick.total_seconds())
+        return replace(
+            Policy(),
+            mode=self.mode,
+            tick_seconds=tick.total_seconds(),
+            view_age_max=LOOK,
+        )
 
     def spec(self) -> ClusterSpec:
         """Build the simulated cluster. Raises UnknownWorld."""

@@ -97,12 +97,12 @@ class DiskRequestDesk:
         """Return the key of requests for a host, which the host gets at its enrolment. Raises SigningKeyUnusable."""
         return derive_host_key(self._signing_key(), host)
 
-    def request(self, sight: FleetSnapshot, device: DeviceId, verb: DiskVerb, by: str) -> StoredRequest:
+    def request(self, snapshot: FleetSnapshot, device: DeviceId, verb: DiskVerb, by: str) -> StoredRequest:
         """Take a request of `by`. Raises RequestHeld."""
         with self._lock:
-            now, host = self._clock.now(), find_host_of_disk(sight, device)
+            now, host = self._clock.now(), find_host_of_disk(snapshot, device)
             refusals = find_request_refusals(
-                verb, self._situation(sight, device, host, self._book.list_open(), now)
+                verb, self._situation(snapshot, device, host, self._book.list_open(), now)
             )
             if refusals:
                 told = " ".join(describe_request_refusal(one, verb, host) for one in refusals)
@@ -111,10 +111,10 @@ class DiskRequestDesk:
             self._book.add(made, now)
         return StoredRequest(made)
 
-    def view(self, sight: FleetSnapshot, device: DeviceId) -> DiskRequestView:
+    def view(self, snapshot: FleetSnapshot, device: DeviceId) -> DiskRequestView:
         """Return what is known of a disk; nothing is changed."""
-        now, host, found = self._clock.now(), find_host_of_disk(sight, device), self._book.list_open()
-        seen = self._situation(sight, device, host, found, now)
+        now, host, found = self._clock.now(), find_host_of_disk(snapshot, device), self._book.list_open()
+        seen = self._situation(snapshot, device, host, found, now)
         return DiskRequestView(
             host,
             seen.collector,
@@ -124,7 +124,7 @@ class DiskRequestDesk:
             self._book.find_self_tests(device),
         )
 
-    def exchange(self, sight: FleetSnapshot, question: WorkQuestion) -> WorkAnswer:
+    def exchange(self, snapshot: FleetSnapshot, question: WorkQuestion) -> WorkAnswer:
         """Take the reports of a host, and return its requests. The caller has checked that it speaks for the host.
 
         Requests that the host fetched and has not reported are returned again: an answer may be lost on its way, and
@@ -141,10 +141,10 @@ class DiskRequestDesk:
             for report in question.reports:
                 if (entry := entries.pop(report.id, None)) is not None:
                     self._book.end(_end_by_report(entry, report, now))
-            waiting = self._hand_out(sight, tuple(entries.values()), now)
+            waiting = self._hand_out(snapshot, tuple(entries.values()), now)
             self._book.mark_sent(waiting, now)
             key = self.derive_key(question.host) if waiting else ""
-            stop = self._find_tests_to_stop(sight, question, now)
+            stop = self._find_tests_to_stop(snapshot, question, now)
         return WorkAnswer(tuple(sign_disk_request(key, one.request) for one in waiting), stop)
 
     def end_overdue(self) -> None:
@@ -166,7 +166,7 @@ class DiskRequestDesk:
         return self._book.find_collectors()
 
     def _hand_out(
-        self, sight: FleetSnapshot, entries: Collection[StoredRequest], now: datetime
+        self, snapshot: FleetSnapshot, entries: Collection[StoredRequest], now: datetime
     ) -> list[StoredRequest]:
         """Return the requests that the host may carry out now, and end those that guards refuse by now."""
         found = []
@@ -175,7 +175,7 @@ class DiskRequestDesk:
             if now >= request.expires_at:
                 continue  # `end_overdue` ends it
             if one.sent_at is None and request.verb.test_kind is not None:
-                seen = self._situation(sight, request.device, request.host, (), now)
+                seen = self._situation(snapshot, request.device, request.host, (), now)
                 if refusals := find_test_refusals(seen):
                     self._end(one, RequestOutcome.HELD, now, ", ".join(each.kind.value for each in refusals))
                     continue
@@ -183,11 +183,11 @@ class DiskRequestDesk:
         return found
 
     def _find_tests_to_stop(
-        self, sight: FleetSnapshot, question: WorkQuestion, now: datetime
+        self, snapshot: FleetSnapshot, question: WorkQuestion, now: datetime
     ) -> tuple[DeviceId, ...]:
         found = []
         for test in question.running:
-            seen = self._situation(sight, test.device, question.host, (), now)
+            seen = self._situation(snapshot, test.device, question.host, (), now)
             if any(one.kind.stops_running_test for one in find_test_refusals(seen)):
                 found.append(test.device)
         return tuple(found)
@@ -197,22 +197,22 @@ class DiskRequestDesk:
 
     def _situation(
         self,
-        sight: FleetSnapshot,
+        snapshot: FleetSnapshot,
         device: DeviceId,
         host: HostName,
         entries: Collection[StoredRequest],
         now: datetime,
     ) -> RequestSituation:
-        reading, own = sight.readings.get(device), sight.osds_of().get(device, ())
+        reading, own = snapshot.readings.get(device), snapshot.osds_of().get(device, ())
         osds = {*own, *(one.osd for one in reading.osd_devices if reading is not None)} if reading else {*own}
         return RequestSituation(
             device,
             host,
             now,
-            sight.is_living(device),
+            snapshot.is_living(device),
             self._book.find_collectors().get(host),
-            sight.halted is not None,
-            find_drains_of_disk(sight.drains, device, osds),
+            snapshot.halted is not None,
+            find_drains_of_disk(snapshot.drains, device, osds),
             find_unclean_pgs(
                 self._count_unclean_pgs(now), host, has_osds=self._find_view is not None and bool(osds)
             ),
@@ -235,9 +235,9 @@ class DiskRequestDesk:
         return counted[1]
 
 
-def find_host_of_disk(sight: FleetSnapshot, device: DeviceId) -> HostName:
+def find_host_of_disk(snapshot: FleetSnapshot, device: DeviceId) -> HostName:
     """Return the host that reads the disk, or "" if no host is known, or if two hosts have a disk of that name."""
-    reading = sight.readings.get(device)
+    reading = snapshot.readings.get(device)
     if reading is None or reading.host == UNKNOWN_HOST or is_apart(device):
         return NO_HOST
     return reading.host

@@ -96,7 +96,7 @@ MOST_SHORT_AT_ONCE: Final = 50
 
 
 def request_due_tests(
-    store: Store, desk: DiskRequestDesk, sight: FleetSnapshot, table: SelfTestsTable, now: datetime
+    store: Store, desk: DiskRequestDesk, snapshot: FleetSnapshot, table: SelfTestsTable, now: datetime
 ) -> int:
     """Request the tests that are due and that no guard refuses, and return their number.
 
@@ -106,7 +106,9 @@ def request_due_tests(
     if not periods.list_verbs():
         return 0
     living = [
-        device for device in sight.readings if sight.is_living(device) and find_host_of_disk(sight, device)
+        device
+        for device in snapshot.readings
+        if snapshot.is_living(device) and find_host_of_disk(snapshot, device)
     ]
     names = {
         _name_note(verb, period, device): (verb, device)
@@ -120,9 +122,9 @@ def request_due_tests(
     by_key = {key: name for name, key in names.items()}
     changes |= {by_key[key]: b"%d" % number for key, number in turn.begun.items()}
     requested = 0
-    for verb, device in _choose_requests(turn.due, desk, sight, table):
+    for verb, device in _choose_requests(turn.due, desk, snapshot, table):
         try:
-            desk.request(sight, device, verb, SCHEDULE_CALLER)
+            desk.request(snapshot, device, verb, SCHEDULE_CALLER)
         except RequestHeld:
             continue
         period = dict(periods.list_verbs())[verb]
@@ -133,7 +135,7 @@ def request_due_tests(
 
 
 def _choose_requests(
-    due: Iterable[ScheduleKey], desk: DiskRequestDesk, sight: FleetSnapshot, table: SelfTestsTable
+    due: Iterable[ScheduleKey], desk: DiskRequestDesk, snapshot: FleetSnapshot, table: SelfTestsTable
 ) -> Iterator[ScheduleKey]:
     """Yield the tests that fit into the limits of the fleet: one test a host, and some long ones in the cluster."""
     opened = [one.request for one in desk.list_open_requests()]
@@ -143,7 +145,7 @@ def _choose_requests(
     long += sum(one.verb is DiskVerb.LONG_TEST for one in opened)
     short = sum(one.verb is DiskVerb.SHORT_TEST for one in opened)
     for verb, device in due:
-        host = find_host_of_disk(sight, device)
+        host = find_host_of_disk(snapshot, device)
         is_long = verb is DiskVerb.LONG_TEST
         if host in busy or (long >= table.long_tests_at_once if is_long else short >= MOST_SHORT_AT_ONCE):
             continue

@@ -17,7 +17,7 @@ from predrain.actions.cluster.dumps import ClusterReader, run_read_commands
 from predrain.actions.cluster.dumps.pg_dump import parse_report_time
 from predrain.actions.controller.cluster_summary import ALWAYS_SET
 from predrain.actions.core.drain_policy import Policy
-from predrain.actions.core.held_throttles import KNOBS
+from predrain.actions.core.held_throttles import THROTTLES
 from predrain.data.clock import Clock
 from predrain.data.latency_windows import LatencySummary
 from predrain.service.config.settings import CephTable, Settings
@@ -255,9 +255,9 @@ def list_likely_ours(view: ClusterView) -> Iterator[str]:
     """Yield, in words, the settings that drains set and people seldom do: settings at a drain's own value, the balancer
     turned off, overrides that are no round number, and primary affinities below 1.
     """
-    for knob in KNOBS:
-        if view.settings.get(f"osd/{knob.name}") == str(knob.cap):
-            yield f"{knob.name} {knob.cap} for all OSDs"
+    for option in THROTTLES:
+        if view.settings.get(f"osd/{option.name}") == str(option.cap):
+            yield f"{option.name} {option.cap} for all OSDs"
     if view.settings.get(f"mgr/{BALANCER}") == "false":
         yield "the balancer is off"
     for osd in sorted(view.osds.values(), key=lambda osd: osd.id):

@@ -172,7 +172,7 @@ def _find_store_loss(settings: Settings) -> str | None:
         return None
     return (
         f"the store {loss.why}, and the log beside it shows that a service has worked with another store, so that none"
-        f" starts: put the right store in its place, or start anew with --accept-store {loss.id}"
+        f" starts: put the right store in its place, or begin with an empty one by --accept-store {loss.id}"
     )
 
 
@@ -223,7 +223,7 @@ def _check_audit(settings: Settings, clock: Clock) -> Iterator[Finding]:
     yield Finding(
         "audit, noted",
         "wrong",
-        f"on {end.noted_at:{_MINUTE}} UTC the log noted that the audit {why}: somebody wrote into the store, or an"
+        f"on {end.noted_at:{_MINUTE}} UTC the log noted that the audit {why}: the store was changed by hand, or an"
         " older copy of the store was put in its place; compare the audit with a backup's, and change tokens",
     )
 
@@ -238,7 +238,7 @@ def _describe_restore(restore: NotedRestore, lost: int) -> Finding:
     if lost:
         told += (
             f"; lines of the audit that were written between the two are not in it ({lost:,} ends of it were noted by"
-            " the log); if nobody did that, somebody wrote into the store"
+            " the log); if no restore was made, the store was changed by hand"
         )
     return Finding("store, restored", "note", told)
 
@@ -250,12 +250,12 @@ def _describe_chain(found: AuditChain) -> Finding:
     elif found.broken is ChainBreak.END:
         why = f"lines after line {found.broken_at} were removed"
     elif found.broken is ChainBreak.UNKNOWN:
-        why = "what says where it begins and ends was removed"
+        why = "the note of its first and last line was removed"
     else:
         held = f", {found.adopted:,} of them from before it was a chain" if found.adopted else ""
         told = f"{found.lines:,} lines, whole{held}; the last has the hash {found.head.hex()[:16]}"
         return Finding("audit", "ok", told)
-    told = f"{why}: somebody wrote into the store; compare the audit with a backup's, and change tokens"
+    told = f"{why}: the store was changed by hand; compare the audit with a backup's, and change tokens"
     return Finding("audit", "wrong", told)
 
 
@@ -288,16 +288,16 @@ def _check_bundle(settings: Settings, _: Clock) -> Iterator[Finding]:
     from predrain.models.deploy.bundle_trial import BundleTrials
     from predrain.models.forecast.bundle import Bundle
 
-    shelf = BundleStore(StateDir(settings.service.state).bundles)
-    roles = shelf.roles()
+    bundle_store = BundleStore(StateDir(settings.service.state).bundles)
+    roles = bundle_store.roles()
     promoted = "" if roles.champion is None else ", promoted here"
     if roles.champion is None:
-        BundleTrials(shelf.path / TRIED).check(settings.forecast.bundle)
+        BundleTrials(bundle_store.path / TRIED).check(settings.forecast.bundle)
     bundle = Bundle.load(
-        settings.forecast.bundle if roles.champion is None else shelf.verify_folder(roles.champion)
+        settings.forecast.bundle if roles.champion is None else bundle_store.verify_folder(roles.champion)
     )
     if roles.challenger is not None:
-        promoted += f"; {Bundle.load(shelf.verify_folder(roles.challenger)).name} is on trial"
+        promoted += f"; {Bundle.load(bundle_store.verify_folder(roles.challenger)).name} is on trial"
     yield Finding("bundle", "ok", f"{bundle.name}, its checksums hold{promoted}")
 
 

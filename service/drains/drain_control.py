@@ -271,8 +271,8 @@ class DrainControl:
         requests, now = self._controller.requests, request.at
         if self._elsewhere is None or not self._elsewhere.has_other_leader(now):
             return requests.execute(request, now)
-        if request.wish is RequestKind.APPROVE:
-            refuse_changed_plan(request.seal, requests.get_drain(request.drain))
+        if request.kind is RequestKind.APPROVE:
+            refuse_changed_plan(request.plan_etag, requests.get_drain(request.drain))
         return self._elsewhere.forward_request(
             replace(request, origin=self.live.owner, cluster=self.store.get_cluster()),
             requests.execute_once,

@@ -157,11 +157,11 @@ def _build_audit_entry(request: PersonRequest, heard: ForwardedResult, now: date
     asked = {
         name: value
         for name, value in said.items()
-        if name not in ("wish", "caller", "at", "origin") and value
+        if name not in ("kind", "caller", "at", "origin") and value
     }
     done = f"refused: {heard.refused}" if heard.refused else f"drain {heard.drain}"
     origin = name_process(parse_owner(request.origin)) if request.origin else "a controller"
     where = f"{origin} through the cluster's key predrain/{REQUESTS}{request.id}"
     return audit_line(
-        AuditedCall(request.caller, where, describe_act(f"request {request.wish}", asked), done), now
+        AuditedCall(request.caller, where, describe_act(f"request {request.kind}", asked), done), now
     )

@@ -63,7 +63,7 @@ class ModelInClusters:
 
 
 def build_cluster_overview(
-    sight: FleetSnapshot,
+    snapshot: FleetSnapshot,
     counted: FleetTally,
     announced: Mapping[DeviceId, Outlook],
     *,
@@ -77,7 +77,7 @@ def build_cluster_overview(
     counted: the sums over the same snapshot. announced: the last announced outlook of each disk. window: the time
     within which a disk counts as newly bad (`mass_suspicion_window_days`).
     """
-    view = sight.view
+    view = snapshot.view
     return ClusterOverview(
         name=name,
         fsid=fsid,
@@ -90,29 +90,29 @@ def build_cluster_overview(
         warning=counted.statuses.get(Status.WARNING, 0),
         bad=counted.statuses.get(Status.BAD, 0),
         expected_30d=counted.expected_30d,
-        drains=sum(drain.state in ACTIVE for drain in sight.drains),
-        halted=sight.halt is not None,
-        models=count_disks_by_model(sight, announced, now - window),
+        drains=sum(drain.state in ACTIVE for drain in snapshot.drains),
+        halted=snapshot.halt is not None,
+        models=count_disks_by_model(snapshot, announced, now - window),
     )
 
 
 def count_disks_by_model(
-    sight: FleetSnapshot, announced: Mapping[DeviceId, Outlook], since: datetime
+    snapshot: FleetSnapshot, announced: Mapping[DeviceId, Outlook], since: datetime
 ) -> tuple[ModelCounts, ...]:
     """Count the living disks of each model, in order of the models. Disks that report no model are left out.
 
     since: a disk that turned bad later is newly bad.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for device, reading in sight.readings.items():
-        if not sight.is_living(device):
+    for device, reading in snapshot.readings.items():
+        if not snapshot.is_living(device):
             continue
         model = reading.seen.identity.model if isinstance(reading.seen, Smart) else None
         if not model:
             continue
         of_model = counts[model]
         of_model[0] += 1
-        severity = sight.severity(device)
+        severity = snapshot.severity(device)
         of_model[1] += severity is Status.WARNING
         if severity is Status.BAD:
             of_model[2] += 1

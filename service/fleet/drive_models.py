@@ -74,7 +74,7 @@ class DiskRecords:
         self._failed: set[DeviceId] = set()
         self._is_read = False
 
-    def read_watched_disks(self, sight: FleetSnapshot) -> WatchedDisks:
+    def read_watched_disks(self, snapshot: FleetSnapshot) -> WatchedDisks:
         """Return what is recorded of the disks of the snapshot. Raises what the store raises."""
         with self._lock:
             if not self._is_read:
@@ -83,7 +83,7 @@ class DiskRecords:
                     if change.state is LifeState.FAILED:
                         self._failed.add(change.device)
                 self._is_read = True
-            for device, life in sight.lives.items():
+            for device, life in snapshot.lives.items():
                 self._first.setdefault(device, life.change.at)
                 if life.state is LifeState.FAILED:
                     self._failed.add(device)
@@ -119,11 +119,11 @@ class _Tally:
 
 
 def count_drive_models(
-    sight: FleetSnapshot, watched: WatchedDisks, now: datetime
+    snapshot: FleetSnapshot, watched: WatchedDisks, now: datetime
 ) -> tuple[DriveModelNumbers, ...]:
     """Count the disks of each model, in order of the models; those that report none come last."""
-    models, tallies = name_drive_models(sight), dict[str | None, _Tally]()
-    for device, life in sight.lives.items():
+    models, tallies = name_drive_models(snapshot), dict[str | None, _Tally]()
+    for device, life in snapshot.lives.items():
         of_model = tallies.setdefault(models.get(device), _Tally())
         until = now if life.is_living else life.change.at
         of_model.years += max(0.0, (until - watched.first.get(device, until)) / YEAR)
@@ -133,7 +133,7 @@ def count_drive_models(
         of_model.disks += 1
         of_model.warning += life.severity is Status.WARNING
         of_model.bad += life.severity is Status.BAD
-        reading = sight.readings.get(device)
+        reading = snapshot.readings.get(device)
         if reading is None or not isinstance(reading.seen, Smart):
             continue
         if reading.seen.power_on_hours is not None:
@@ -144,19 +144,19 @@ def count_drive_models(
     return tuple(_build_numbers(model, tally) for model, tally in ordered)
 
 
-def name_drive_models(sight: FleetSnapshot) -> dict[DeviceId, str]:
+def name_drive_models(snapshot: FleetSnapshot) -> dict[DeviceId, str]:
     """Return the model of each disk: as the drive reports it, as the cluster does, or as disks of the same id do.
 
     A disk that failed cannot say its model any more, but its id is the model's with another serial number.
     """
     found: dict[DeviceId, str] = {}
-    if sight.view is not None:
-        found |= {osd.device: osd.model for osd in sight.view.osds.values() if osd.device and osd.model}
-    for device, reading in sight.readings.items():
+    if snapshot.view is not None:
+        found |= {osd.device: osd.model for osd in snapshot.view.osds.values() if osd.device and osd.model}
+    for device, reading in snapshot.readings.items():
         if isinstance(reading.seen, Smart) and reading.seen.identity.model:
             found[device] = reading.seen.identity.model
     by_prefix = {_cut_serial(device): model for device, model in found.items()}
-    for device in sight.lives.keys() - found.keys():
+    for device in snapshot.lives.keys() - found.keys():
         model = by_prefix.get(_cut_serial(device))
         if model is not None:
             found[device] = model

@@ -45,13 +45,13 @@ class FleetTally:
     """The part of `expected_30d` of disks that show no symptom now."""
 
 
-def count_fleet_disks(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> FleetTally:
-    """Count the disks of `sight` at `now`. A reading is stale once it is older than `stale_after`."""
-    there, nameless = _find_present_disks(sight, now - max(UNHEARD, 4 * stale_after))
-    fresh_since, lives = now - stale_after, sight.lives
+def count_fleet_disks(snapshot: FleetSnapshot, now: datetime, stale_after: timedelta) -> FleetTally:
+    """Count the disks of `snapshot` at `now`. A reading is stale once it is older than `stale_after`."""
+    there, nameless = _find_present_disks(snapshot, now - max(UNHEARD, 4 * stale_after))
+    fresh_since, lives = now - stale_after, snapshot.lives
     outlooks = [
         outlook
-        for device, outlook in sight.outlooks.items()
+        for device, outlook in snapshot.outlooks.items()
         if device in there and (life := lives.get(device)) is not None and life.severity is not None
     ]
     judged = [outlook for outlook in outlooks if outlook.p_fail_30d is not None]
@@ -59,7 +59,9 @@ def count_fleet_disks(sight: FleetSnapshot, now: datetime, stale_after: timedelt
     return FleetTally(
         total=len(there) + nameless,
         fresh=sum(
-            reading.taken_at >= fresh_since for device, reading in sight.readings.items() if device in there
+            reading.taken_at >= fresh_since
+            for device, reading in snapshot.readings.items()
+            if device in there
         ),
         statuses=Counter(map(_GET_SEVERITY, outlooks)),
         expected_30d=sum(map(_GET_CHANCE, judged)) if judged else None,
@@ -72,10 +74,10 @@ def has_no_symptom(outlook: Outlook) -> bool:
     return WITHOUT_SYMPTOM.issuperset(map(_GET_CODE, outlook.reasons))
 
 
-def _find_present_disks(sight: FleetSnapshot, heard_since: datetime) -> tuple[frozenset[DeviceId], int]:
+def _find_present_disks(snapshot: FleetSnapshot, heard_since: datetime) -> tuple[frozenset[DeviceId], int]:
     """Return the present disks, and the number of further OSDs whose disk the cluster does not name."""
-    if sight.view is None:
-        heard = (device for device, reading in sight.readings.items() if reading.taken_at >= heard_since)
+    if snapshot.view is None:
+        heard = (device for device, reading in snapshot.readings.items() if reading.taken_at >= heard_since)
         return frozenset(heard), 0
-    devices = [osd.device for osd in sight.view.osds.values()]
+    devices = [osd.device for osd in snapshot.view.osds.values()]
     return frozenset(device for device in devices if device is not None), devices.count(None)

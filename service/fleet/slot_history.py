@@ -26,18 +26,18 @@ class SlotStay:
     changes: tuple[LifeChange, ...]
 
 
-def read_stays(store: Store, sight: FleetSnapshot, osd: OsdId) -> tuple[SlotStay, ...]:
+def read_stays(store: Store, snapshot: FleetSnapshot, osd: OsdId) -> tuple[SlotStay, ...]:
     """Return the stays of disks in the slot of an OSD, the present disk first, then from the newest to the
     oldest.
 
     Raises what the store raises.
     """
-    now = {device: life.change for device, life in sight.lives.items() if osd in life.change.osds}
+    now = {device: life.change for device, life in snapshot.lives.items() if osd in life.change.osds}
     devices = now.keys() | {change.device for change in store.read_life_changes(osd=osd)}
     stays: list[SlotStay] = []
     for device in sorted(devices):
         changes = list(reversed(store.read_life_changes(device=device)))
-        newest = sight.lives[device].change if device in sight.lives else None
+        newest = snapshot.lives[device].change if device in snapshot.lives else None
         if newest is not None and newest not in changes:
             changes.append(newest)  # not recorded yet
         stays += find_stays(osd, changes)

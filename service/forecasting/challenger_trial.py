@@ -20,7 +20,7 @@ from predrain.service.forecasting.forecaster import FallbackForecaster, Forecast
 
 EPOCH = date(1970, 1, 1)
 
-Scene = Sequence[Seen[Any]]
+ScoredDay = Sequence[Seen[Any]]
 """Readings and states that were scored together."""
 
 
@@ -36,7 +36,7 @@ class ShadowForecasts:
         """The reason why forecasts are not recorded, a sentence; None if they are."""
 
     def record_forecasts(
-        self, readings: Sequence[Reading], outlooks: Sequence[Outlook], scenes: Sequence[Scene]
+        self, readings: Sequence[Reading], outlooks: Sequence[Outlook], days: Sequence[ScoredDay]
     ) -> None:
         """Record the champion's outlooks, and the challenger's for the same readings and states.
 
@@ -51,8 +51,8 @@ class ShadowForecasts:
             self._scorebook.write(self.champion, make_lines(outlooks, models))
             if self.challenger is not None:
                 patient = FallbackForecaster(self.challenger)
-                for scene in scenes:
-                    lines = make_lines(patient.compute_outlooks(scene, {}), models)
+                for seen in days:
+                    lines = make_lines(patient.compute_outlooks(seen, {}), models)
                     self._scorebook.write(self.challenger.fingerprint, lines)
             self.trouble = None
         except Refusal as refusal:

@@ -122,7 +122,7 @@ def preview_policy(
         every=1,
         sooner=(book.p[:, 0], book.p[:, 1]),
     )
-    rungs = compare_failure_costs(
+    cost_rows = compare_failure_costs(
         forecasts,
         fates,
         _build_layout(names.tolist(), readings),
@@ -130,23 +130,23 @@ def preview_policy(
         Notch(thresholds.warning, thresholds.bad),
         tell=tell,
     )
-    worth = rungs[0].worth
+    worth = cost_rows[0].worth
     return CostPreview(
         worth.first,
         worth.last,
         worth.drives,
         worth.failures,
-        tuple(_build_preview_row(rung, policy) for rung in rungs),
+        tuple(_build_preview_row(cost_row, policy) for cost_row in cost_rows),
     )
 
 
-def _build_preview_row(rung: FailureCostRow, policy: Policy) -> PreviewRow:
-    worth = rung.worth
+def _build_preview_row(cost_row: FailureCostRow, policy: Policy) -> PreviewRow:
+    worth = cost_row.worth
     rebuilt = worth.failing_bytes - worth.safe_bytes
     return PreviewRow(
-        name=rung.name,
-        failure_cost=rung.failure_cost,
-        current=rung.name.endswith(HERE),
+        name=cost_row.name,
+        failure_cost=cost_row.failure_cost,
+        current=cost_row.name.endswith(HERE),
         drains=worth.drains,
         in_time=worth.in_time,
         needless=worth.for_nothing,

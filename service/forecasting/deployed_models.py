@@ -56,15 +56,15 @@ class DeployedModels:
         from predrain.models.deploy.bundle_store import BundleStore
         from predrain.service.forecasting.bundle_choice import BundledForecaster
 
-        shelf = BundleStore(self._installed)
-        roles = shelf.roles()
+        bundle_store = BundleStore(self._installed)
+        roles = bundle_store.roles()
 
         def loaded(role: str, digest: str | None, held: Forecaster[Any] | None) -> Forecaster[Any] | None:
             if digest is None:
                 return None
             if held is not None and self._names.get(role) == digest:
                 return held
-            return BundledForecaster.load(shelf.verify_folder(digest))
+            return BundledForecaster.load(bundle_store.verify_folder(digest))
 
         champion = loaded("champion", roles.champion, self.champion) or self._basic()
         if roles.challenger != self._names.get("challenger"):

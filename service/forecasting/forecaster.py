@@ -111,26 +111,26 @@ class FallbackForecaster(Generic[State]):
         self._forecaster = forecaster
 
     def compute_outlooks(
-        self, scene: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]
+        self, seen: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]
     ) -> Sequence[Outlook]:
         """Return the forecaster's outlooks for readings of one day; a device that cannot be scored is `unknown`,
         with a reason.
         """
-        now = max(reading.taken_at for reading, _ in scene)
+        now = max(reading.taken_at for reading, _ in seen)
         try:
-            return self._forecaster.compute_outlooks([state for _, state in scene], now, before)
+            return self._forecaster.compute_outlooks([state for _, state in seen], now, before)
         except Exception:  # noqa: BLE001  (whatever it is, the other devices must be scored)
-            if len(scene) > 1:
-                return self._one_by_one(scene, before)
-            (reading, _), *_ = scene
+            if len(seen) > 1:
+                return self._one_by_one(seen, before)
+            (reading, _), *_ = seen
             structlog.get_logger().exception("a device cannot be scored", device=reading.device)
             return [make_unscored_outlook(reading.device, reading.taken_at, before.get(reading.device))]
 
     def _one_by_one(
-        self, scene: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]
+        self, seen: Sequence[Seen[State]], before: Mapping[DeviceId, Outlook]
     ) -> Sequence[Outlook]:
         last, made = dict(before), list[Outlook]()
-        for one in scene:
+        for one in seen:
             (outlook,) = self.compute_outlooks([one], last)
             last[outlook.device] = outlook
             made.append(outlook)

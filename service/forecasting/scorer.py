@@ -47,9 +47,10 @@ class NotReady(Refusal):
 class Scorer:
     """One worker with the bundle that is promoted now. One thread steps; any thread may read.
 
-    `reigns`: called before a champion's first outlook with the time since which it replaces another one (None: it
-    is the first). Without a scorebook no bundle is compared with another. `shared`: other processes score, too,
-    or alone. Their forecasts are judged and learned from here, and what any of them has learned is taken over.
+    `on_deployment`: called before the first outlook of a champion, with the time since which it replaces another
+    one (None: the champion is the first). Without a scorebook no bundle is compared with another. `shared`:
+    other processes score, too, or alone. Their forecasts are judged and learned from here, and what any of them
+    has learned is taken over.
     """
 
     def __init__(
@@ -62,14 +63,14 @@ class Scorer:
         announcements: Announcements,
         sender: RecordSender,
         scorebook: Scorebook | None = None,
-        reigns: Callable[[datetime | None], None] = lambda _: None,
+        on_deployment: Callable[[datetime | None], None] = lambda _: None,
         limits: ResidenceLimits = NAMED_LIMITS,
         *,
         shared: bool = False,
     ) -> None:
         self._limits, self._shared = limits, shared
         self._log, self._store, self._clock, self._sender = log, store, clock, sender
-        self._fleet, self._announcements, self._reigns = fleet, announcements, reigns
+        self._fleet, self._announcements, self._on_deployment = fleet, announcements, on_deployment
         self.deployed_models, self.scorebook = deployed_models, scorebook
         self.health: ForecastHealth | None = None
         """The result of the last `update_forecast_health`."""
@@ -118,7 +119,7 @@ class Scorer:
         devices = worker.rebuild(latest) if latest is not None else None
         recall_announced(self._store, self._announcements)
         keep_events(self._store, self._announcements)
-        self._reign(champion)
+        self._note_deployment(champion)
         self._worker = worker
         structlog.get_logger().info("scoring", bundle=champion.name, devices=devices)
 
@@ -135,7 +136,7 @@ class Scorer:
                 self._learn_experience()
             return False
         self._learn_experience()
-        self._reign(champion)
+        self._note_deployment(champion)
         self._worker.switch_forecaster(champion)
         shadowed = self.deployed_models.challenger.name if self.deployed_models.challenger else None
         structlog.get_logger().info("scoring", bundle=champion.name, challenger=shadowed)
@@ -188,9 +189,11 @@ class Scorer:
                 one.learn_experience(load_experience(self._store, one.fingerprint))
         self._learned_at = self._clock.now()
 
-    def _reign(self, champion: Forecaster[Any]) -> None:
+    def _note_deployment(self, champion: Forecaster[Any]) -> None:
         """Record a new champion before its first outlook, so that no proposal rests on it too soon."""
-        self._reigns(model_succession.record_deployment(self._store, champion.fingerprint, self._clock.now()))
+        self._on_deployment(
+            model_succession.record_deployment(self._store, champion.fingerprint, self._clock.now())
+        )
         if self._shadow is not None:
             self._shadow.champion, self._shadow.challenger = (
                 champion.fingerprint,

@@ -39,10 +39,10 @@ def copy_forecasts(store: Store, scorebook: Scorebook, champion: Forecaster[Any]
 
     Raises OtherBundleScores, ScorebookUnusable, and what the store raises.
     """
-    reign = model_succession.find_last_deployment(store)
-    if reign is None:
+    deployment = model_succession.find_last_deployment(store)
+    if deployment is None:
         return 0
-    if reign.decided != champion.fingerprint:
+    if deployment.decided != champion.fingerprint:
         raise OtherBundleScores(
             f"the workers score with another bundle than {champion.name}, which is promoted here; promote one bundle "
             "on every machine (`predrain models promote`)"
@@ -50,7 +50,7 @@ def copy_forecasts(store: Store, scorebook: Scorebook, champion: Forecaster[Any]
     last = scorebook.last_day(champion.fingerprint)
     day = first if last is None else max(first, EPOCH + timedelta(days=last))
     since = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    since = max(since, reign.at) if reign.seen else since
+    since = max(since, deployment.at) if deployment.seen else since
     models = {
         device: reading.seen.identity.model or ""
         for device, reading in store.latest_readings().items()

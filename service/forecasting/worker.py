@@ -37,7 +37,7 @@ from predrain.data.residence import (
 from predrain.data.store.store_port import Checkpoint, Store
 from predrain.data.wire import DeadLetter, accept_reading
 from predrain.service.fleet.residents import ResidentDrives, RoutedReadings
-from predrain.service.forecasting.challenger_trial import Scene, ShadowForecasts
+from predrain.service.forecasting.challenger_trial import ScoredDay, ShadowForecasts
 from predrain.service.forecasting.forecaster import FallbackForecaster, Forecaster, Seen, State
 from predrain.service.forecasting.host_errors import HostErrors
 from predrain.service.forecasting.newest_outlooks import NewestOutlooks
@@ -245,7 +245,7 @@ class ScoringWorker(Generic[State]):
             return WorkerStepResult()
         readings = self._hosts.mark_shared(readings)
         self._store.add_readings(readings)
-        states, outlooks, scenes = self._score(readings)
+        states, outlooks, days = self._score(readings)
         told = self._announce(outlooks)
         taken += readings
         self._latest = sorted(taken, key=lambda reading: reading.taken_at)
@@ -256,7 +256,7 @@ class ScoringWorker(Generic[State]):
         self._fleet.update_newest(readings, outlooks)
         self._count(Counter(reading.device for reading in readings))
         if self._shadow is not None:
-            self._shadow.record_forecasts(readings, outlooks, scenes)
+            self._shadow.record_forecasts(readings, outlooks, days)
         return WorkerStepResult(outlooks=len(outlooks), alerts=told)
 
     def _announce(self, outlooks: Sequence[Outlook]) -> int:
@@ -447,7 +447,7 @@ class ScoringWorker(Generic[State]):
 
     def _score(
         self, readings: Sequence[Reading]
-    ) -> tuple[dict[DeviceId, State], list[Outlook], Sequence[Scene]]:
+    ) -> tuple[dict[DeviceId, State], list[Outlook], Sequence[ScoredDay]]:
         """Return the states after `readings`, one outlook per reading, and the sequences that were scored
         together.
 
@@ -484,12 +484,12 @@ class ScoringWorker(Generic[State]):
             for reading in new:
                 states[device] = self._forecaster.fold(states.get(device), [reading])
                 by_day[reading.taken_at.date()].append((reading, states[device]))
-        scenes = [by_day[day] for day in sorted(by_day)]
-        for scene in scenes:
-            told = self._patient.compute_outlooks(scene, last)
+        days = [by_day[day] for day in sorted(by_day)]
+        for seen in days:
+            told = self._patient.compute_outlooks(seen, last)
             last.update((outlook.device, outlook) for outlook in told)
             found += told
-        return states, sorted(found, key=lambda outlook: outlook.as_of), scenes
+        return states, sorted(found, key=lambda outlook: outlook.as_of), days
 
     def _find_states(self, devices: Iterable[DeviceId]) -> dict[DeviceId, State]:
         """Return the states of those of `devices` that have a readable one."""

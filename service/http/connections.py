@@ -69,17 +69,17 @@ class TlsHandshakeLimit:
                     self._take(connection)
                     await asyncio.sleep(0)  # open connections get their turn however many clients wait
         finally:
-            for greeting in self._shaking:
-                greeting.cancel()
+            for handshake in self._shaking:
+                handshake.cancel()
 
     def _take(self, connection: socket.socket) -> None:
         if self._shaking and len(self._inside) + len(self._shaking) >= self._most:
             longest = next(iter(self._shaking))
             del self._shaking[longest]
             longest.cancel()
-        greeting = asyncio.create_task(self._greet(connection))
-        self._shaking[greeting] = None
-        greeting.add_done_callback(lambda over: self._shaking.pop(over, None))
+        handshake = asyncio.create_task(self._greet(connection))
+        self._shaking[handshake] = None
+        handshake.add_done_callback(lambda over: self._shaking.pop(over, None))
 
     async def _greet(self, connection: socket.socket) -> None:
         with suppress(OSError):  # the client left, spoke no TLS or took too long; the loop closed it

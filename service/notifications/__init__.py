@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from predrain.service.notifications.cause import AlertCause, AlertSnapshot
 
 
-def find_alert_causes(scene: AlertSnapshot) -> tuple[AlertCause, ...]:
+def find_alert_causes(snapshot: AlertSnapshot) -> tuple[AlertCause, ...]:
     """Return every cause that is present now, urgent ones first."""
     # Imported late: the settings import channels from this package, and they start without the controller.
     from predrain.service.notifications.disk_causes import sick_disks
@@ -26,12 +26,12 @@ def find_alert_causes(scene: AlertSnapshot) -> tuple[AlertCause, ...]:
     from predrain.service.notifications.operational_causes import find_operational_causes
 
     found = [
-        *sick_disks(scene),
-        *hot_disks(scene),
-        *find_operational_causes(scene),
-        *find_models_sick_in_other_clusters(scene),
+        *sick_disks(snapshot),
+        *hot_disks(snapshot),
+        *find_operational_causes(snapshot),
+        *find_models_sick_in_other_clusters(snapshot),
     ]
-    racks = scene.sight.racks_of_hosts()
+    racks = snapshot.fleet.racks_of_hosts()
     placed = [_with_racks(cause, racks) for cause in found]
     return tuple(sorted(placed, key=lambda cause: (cause.severity.value == "notice", cause.key)))
 

@@ -123,7 +123,7 @@ class ClustersInView:
 class AlertSnapshot:
     """The data from which causes are made, at one instant."""
 
-    sight: FleetSnapshot
+    fleet: FleetSnapshot
     told: Mapping[DeviceId, Outlook]
     """The last announced outlook of each device, which has the time and the reason of its severity."""
     now: datetime
@@ -136,7 +136,7 @@ class AlertSnapshot:
     """Doubts about the forecast."""
     settled: bool = True
     """True if hosts had time to deliver since the start of this process, and their readings are consumed."""
-    misnamed: Mapping[HostName, HostName] = field(default_factory=dict)
+    host_mismatches: Mapping[HostName, HostName] = field(default_factory=dict)
     """Hosts whose token comes with readings that name another host, and that other host."""
     limits: ResidenceLimits = field(default_factory=ResidenceLimits)
     """The times after which the silence of a disk's host proves a move, and after which a person is asked."""
@@ -145,5 +145,5 @@ class AlertSnapshot:
 
     def find_reporting_hosts(self) -> frozenset[HostName]:
         """Return the hosts with a disk that was read lately."""
-        read = self.sight.readings.values()
+        read = self.fleet.readings.values()
         return frozenset(one.host for one in read if self.now - one.taken_at <= self.stale_after)

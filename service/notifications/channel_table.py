@@ -34,7 +34,7 @@ class RouteTable(BaseModel, ABC):
     )
     min_severity: MinSeverity = Field(
         default="notice",
-        description="`urgent`: what somebody should look at now; `notice`: also what can wait.",
+        description="`urgent`: what needs attention now; `notice`: also what can wait.",
     )
 
 

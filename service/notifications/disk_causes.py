@@ -71,13 +71,13 @@ class SickDisk:
         return self.severity is not Status.BAD, -(1.0 if p is None else p), self.device
 
 
-def sick_disks(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def sick_disks(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield one cause per model that sickens fast, per model and reason, per rack and reason, and per host."""
 
     def alike(group: list[SickDisk]) -> bool:
-        lately = sum(scene.now - one.turned.as_of <= LATELY for one in group)
+        lately = sum(snapshot.now - one.turned.as_of <= LATELY for one in group)
         return len(_collect_hosts(group)) > 1 and (
-            len(group) > MANY or lately > scene.policy.mass_suspicion_min
+            len(group) > MANY or lately > snapshot.policy.mass_suspicion_min
         )
 
     def of_one_rack(group: list[SickDisk]) -> bool:
@@ -87,20 +87,20 @@ def sick_disks(scene: AlertSnapshot) -> Iterator[AlertCause]:
         alike = fleet[group[0].model].total()
         return len(_collect_hosts(group)) > 1 and len(group) > max(MANY, SHARE_OF_MODEL * alike)
 
-    fleet = _count_firmware_by_model(scene)
-    found = sorted(_find_sick_disks(scene), key=lambda one: one.order)
-    lately = [one for one in found if scene.now - one.turned.as_of <= LATELY]
+    fleet = _count_firmware_by_model(snapshot)
+    found = sorted(_find_sick_disks(snapshot), key=lambda one: one.order)
+    lately = [one for one in found if snapshot.now - one.turned.as_of <= LATELY]
     storms, _ = _split_groups(lately, lambda one: one.model, storming)
     stormy = {one.device for group in storms for one in group}
     left = [one for one in found if one.device not in stormy]
     models, left = _split_groups(left, lambda one: (one.model, one.reason), alike)
     racks, left = _split_groups(left, lambda one: (one.rack, one.reason), of_one_rack)
     hosts, _ = _split_groups(left, lambda one: one.host, lambda _: True)
-    yield from (_of_model(group, scene, group[0].model, fleet[group[0].model]) for group in storms)
+    yield from (_of_model(group, snapshot, group[0].model, fleet[group[0].model]) for group in storms)
     for group in models:
-        yield _of_model(group, scene, f"{group[0].model}:{group[0].reason}", fleet[group[0].model])
-    yield from (_of_rack(group, scene) for group in racks)
-    yield from (_of_host(group, scene) for group in hosts)
+        yield _of_model(group, snapshot, f"{group[0].model}:{group[0].reason}", fleet[group[0].model])
+    yield from (_of_rack(group, snapshot) for group in racks)
+    yield from (_of_host(group, snapshot) for group in hosts)
 
 
 def describe_drain_activity(drain: Drain | None, mode: Mode) -> str:
@@ -119,7 +119,8 @@ def describe_drain_activity(drain: Drain | None, mode: Mode) -> str:
         case DrainState.DRAINING if drain.held_by:
             return f"{name} stands still. {drain.held_by[0]}"
         case DrainState.DRAINING | DrainState.DRAINED if drain.intent is Intent.QUARANTINE:
-            return f"{name} stands: other OSDs lead {drain.progress.moved_pgs} of {drain.progress.planned_pgs} PGs."
+            moved, planned = drain.progress.moved_pgs, drain.progress.planned_pgs
+            return f"{name} is in force: {moved} of {planned} PGs have another primary."
         case DrainState.DRAINING | DrainState.DRAINED:
             where = "here" if filled else "away"
             lost = f"; {describe_lost(drain.progress.lost_pgs)}" if drain.progress.lost_pgs else ""
@@ -136,21 +137,21 @@ def describe_drain_activity(drain: Drain | None, mode: Mode) -> str:
             return f"{name} is done: the disk is {'filled' if filled else 'empty'}."
 
 
-def _find_sick_disks(scene: AlertSnapshot) -> Iterator[SickDisk]:
+def _find_sick_disks(snapshot: AlertSnapshot) -> Iterator[SickDisk]:
     """Yield living disks of severity warning or bad. A disk without data has another cause, which says that it
     can be swapped.
     """
-    sight, osds, drains = scene.sight, scene.sight.osds_of(), scene.sight.drain_of()
-    for device, life in sight.lives.items():
-        reading, newest, severity = sight.readings.get(device), sight.outlooks.get(device), life.severity
+    fleet, osds, drains = snapshot.fleet, snapshot.fleet.osds_of(), snapshot.fleet.drain_of()
+    for device, life in fleet.lives.items():
+        reading, newest, severity = fleet.readings.get(device), fleet.outlooks.get(device), life.severity
         if (severity is not Status.WARNING and severity is not Status.BAD) or not life.holds_data:
             continue
         if reading is None or newest is None:
             continue
-        mine, told = osds.get(device, ()), scene.told.get(device)
+        mine, told = osds.get(device, ()), snapshot.told.get(device)
         turned = told if told is not None and told.severity is severity else newest
         drain = next((drains[osd] for osd in mine if osd in drains and drains[osd].device == device), None)
-        seat = sight.view.osds[mine[0]] if sight.view and mine else None
+        seat = fleet.view.osds[mine[0]] if fleet.view and mine else None
         identity = reading.seen.identity if isinstance(reading.seen, Smart) else None
         model = (identity.model if identity else None) or (seat.model if seat else None) or "unknown model"
         yield SickDisk(
@@ -171,7 +172,7 @@ def _split_groups(
 
 
 def _of_model(
-    group: list[SickDisk], scene: AlertSnapshot, key: str, alike: Counter[str | None]
+    group: list[SickDisk], snapshot: AlertSnapshot, key: str, alike: Counter[str | None]
 ) -> AlertCause:
     """Build the cause of sick disks of one model.
 
@@ -181,7 +182,7 @@ def _of_model(
     hosts = len(_collect_hosts(group))
     title = f"{len(group)} of {all_} disks of model {model} on {hosts} hosts are {_describe_statuses(group)}"
     todo = "Look at what these disks have in common, and at the forecast, before the disks; more than "
-    todo += f"{scene.policy.mass_suspicion_min} newly bad ones of a model are not drained by themselves."
+    todo += f"{snapshot.policy.mass_suspicion_min} newly bad ones of a model are not drained by themselves."
     (firmware, sick), *_ = Counter(one.firmware for one in group).most_common(1)
     with_it = alike[firmware]
     others_sick, others = len(group) - sick, all_ - with_it
@@ -193,7 +194,7 @@ def _of_model(
         title += f", {sick} of {with_it} with firmware {firmware}"
         todo = f"Look at firmware {firmware}: of {others} with another one {others_sick} are. {todo}"
     return _build_disks_cause(
-        f"model:{key}", title, group, scene, todo=todo, path=f"/fleet?q={quote(model)}", model=model,
+        f"model:{key}", title, group, snapshot, todo=todo, path=f"/fleet?q={quote(model)}", model=model,
     )  # fmt: skip
 
 
@@ -205,36 +206,36 @@ def _is_much_likelier_sick(sick: int, of: int, others_sick: int, others: int) ->
     return others > 0 and sick * others > TIMES * (others_sick + 1) * of
 
 
-def _count_firmware_by_model(scene: AlertSnapshot) -> dict[str | None, Counter[str | None]]:
+def _count_firmware_by_model(snapshot: AlertSnapshot) -> dict[str | None, Counter[str | None]]:
     """Return, for each model, the number of disks by firmware, as the disks report it."""
     found: dict[str | None, Counter[str | None]] = defaultdict(Counter)
-    for reading in scene.sight.readings.values():
+    for reading in snapshot.fleet.readings.values():
         if isinstance(reading.seen, Smart):
             found[reading.seen.identity.model][reading.seen.identity.firmware] += 1
     return found
 
 
-def _of_rack(group: list[SickDisk], scene: AlertSnapshot) -> AlertCause:
+def _of_rack(group: list[SickDisk], snapshot: AlertSnapshot) -> AlertCause:
     rack = group[0].rack
     return _build_disks_cause(
         f"rack:{rack}:{group[0].reason}",
         f"{len(group)} disks on {len(_collect_hosts(group))} hosts of rack {rack} are "
         f"{_describe_statuses(group)} for one reason",
         group,
-        scene,
+        snapshot,
         todo="Look at what the rack's hosts share (cooling, power, switch) before the disks.",
         path="/fleet",
     )
 
 
-def _of_host(group: list[SickDisk], scene: AlertSnapshot) -> AlertCause:
+def _of_host(group: list[SickDisk], snapshot: AlertSnapshot) -> AlertCause:
     host, todo = group[0].host, group[0].turned.prescription
     if len(group) == 1:
         title = f"{_format_osd_or_device(group[0])} on {host} is {_describe_statuses(group)}"
     else:
         title = f"{len(group)} disks on {host} are {_describe_statuses(group)}"
     return _build_disks_cause(
-        f"host:{host}", title, group, scene, todo=todo, path=f"/fleet?q={quote(host)}", host=host
+        f"host:{host}", title, group, snapshot, todo=todo, path=f"/fleet?q={quote(host)}", host=host
     )
 
 
@@ -242,7 +243,7 @@ def _build_disks_cause(
     key: str,
     title: str,
     group: list[SickDisk],
-    scene: AlertSnapshot,
+    snapshot: AlertSnapshot,
     *,
     todo: str,
     path: str,
@@ -252,7 +253,7 @@ def _build_disks_cause(
     points = tuple(
         CausePart(
             f"disk:{one.device}",
-            _describe_sick_disk(one, scene),
+            _describe_sick_disk(one, snapshot),
             _to_alert_severity(one),
             one.host,
             one.model,
@@ -266,10 +267,10 @@ def _to_alert_severity(one: SickDisk) -> Severity:
     return Severity.URGENT if one.severity is Status.BAD else Severity.NOTICE
 
 
-def _describe_sick_disk(one: SickDisk, scene: AlertSnapshot) -> str:
-    now = scene.sight.outlooks.get(one.device, one.turned)
+def _describe_sick_disk(one: SickDisk, snapshot: AlertSnapshot) -> str:
+    now = snapshot.fleet.outlooks.get(one.device, one.turned)
     why = now.reasons[0].sentence if now.reasons else f"It is {one.severity}."
-    week_ago = scene.sight.week_ago.get(one.device)
+    week_ago = snapshot.fleet.week_ago.get(one.device)
     risen = (
         f", {format_bounded_probability(week_ago)} a week ago"
         if week_ago is not None and now.p_fail_30d is not None
@@ -277,7 +278,7 @@ def _describe_sick_disk(one: SickDisk, scene: AlertSnapshot) -> str:
     )
     chance = describe_failure_chance(now).rstrip(".")
     said = f"{_format_osd_or_device(one)} ({one.host}, {one.model}): {why} {chance}{risen}."
-    return f"{said} {describe_drain_activity(one.drain, scene.policy.mode)}".rstrip()
+    return f"{said} {describe_drain_activity(one.drain, snapshot.policy.mode)}".rstrip()
 
 
 def _format_osd_or_device(one: SickDisk) -> str:

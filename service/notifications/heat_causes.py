@@ -24,15 +24,15 @@ SEVERAL = 3
 SEVERAL_IN_A_RACK = 5
 
 
-def hot_disks(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def hot_disks(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield one cause per host, one per rack with hot disks on several hosts, or one for everything if several
     racks are hot.
     """
-    rack_of_host = scene.sight.racks_of_hosts()
+    rack_of_host = snapshot.fleet.racks_of_hosts()
     racks: dict[str | None, list[Reading]] = defaultdict(list)
-    for reading in scene.sight.readings.values():
-        fresh = scene.now - reading.taken_at <= scene.stale_after
-        if fresh and is_hot(reading) and scene.sight.is_living(reading.device):
+    for reading in snapshot.fleet.readings.values():
+        fresh = snapshot.now - reading.taken_at <= snapshot.stale_after
+        if fresh and is_hot(reading) and snapshot.fleet.is_living(reading.device):
             racks[rack_of_host.get(reading.host)].append(reading)
     wide = {
         rack: hot

@@ -16,12 +16,12 @@ from predrain.service.notifications.cause import (
 )
 
 
-def find_models_sick_in_other_clusters(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def find_models_sick_in_other_clusters(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield one cause for each drive model that turns bad over all known clusters but not in the own one alone."""
-    clusters = scene.clusters
+    clusters = snapshot.clusters
     if clusters is None or not clusters.others:
         return
-    policy = scene.policy
+    policy = snapshot.policy
     for one in find_models_sick_elsewhere(
         clusters.own, clusters.others, least=policy.mass_suspicion_min, share=policy.mass_suspicion_share
     ):

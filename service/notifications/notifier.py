@@ -150,19 +150,19 @@ class Notifier:
         """
         send_test_message({way.channel.name: way.channel for way in self._ways}[name], now, why)
 
-    def send_notifications(self, scene: AlertSnapshot) -> int:
+    def send_notifications(self, snapshot: AlertSnapshot) -> int:
         """Send the news; return how many messages were delivered. Raises what the store raises.
 
         All channels deliver at the same time, each for SENDING_SECONDS at most, so that a slow one delays no other
         one. A failing channel is tried again after a pause that doubles up to 10 min, or that its receiver names.
         """
-        found = find_alert_causes(scene)
-        doubtful = find_uncertain_points(scene).difference(*(cause.names for cause in found))
-        news = _News(found, silences_of(self.notes, scene.now), doubtful, scene.now)
+        found = find_alert_causes(snapshot)
+        doubtful = find_uncertain_points(snapshot).difference(*(cause.names for cause in found))
+        news = _News(found, silences_of(self.notes, snapshot.now), doubtful, snapshot.now)
         delivered = sum(_run_together([partial(self._send_news, way, news) for way in self._ways]))
         if self.digest is not None:
             self.confirm()
-            self.digest.send_due_digest(found, news.silences, scene.now, doubtful)
+            self.digest.send_due_digest(found, news.silences, snapshot.now, doubtful)
         return delivered
 
     def _send_news(self, way: _Way, news: _News) -> int:

@@ -35,25 +35,25 @@ half of all.
 """
 
 
-def find_operational_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def find_operational_causes(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield all causes except sick and hot disks."""
     heard: dict[HostName, list[Reading]] = defaultdict(list)
-    for reading in scene.sight.readings.values():
-        if scene.now - reading.taken_at <= HEARD and scene.sight.is_living(reading.device):
+    for reading in snapshot.fleet.readings.values():
+        if snapshot.now - reading.taken_at <= HEARD and snapshot.fleet.is_living(reading.device):
             heard[reading.host].append(reading)
     newest = {host: max(reading.taken_at for reading in readings) for host, readings in heard.items()}
-    silent = {host: at for host, at in newest.items() if scene.now - at > scene.stale_after}
-    if scene.settled:
-        untold = {host: at for host, at in silent.items() if host not in scene.misnamed}
-        yield from _find_silent_host_causes(scene, untold, len(heard))
-    yield from _find_host_mismatch_causes(scene)
+    silent = {host: at for host, at in newest.items() if snapshot.now - at > snapshot.stale_after}
+    if snapshot.settled:
+        untold = {host: at for host, at in silent.items() if host not in snapshot.host_mismatches}
+        yield from _find_silent_host_causes(snapshot, untold, len(heard))
+    yield from _find_host_mismatch_causes(snapshot)
     yield from _find_unreadable_causes(
-        scene, (one for host in heard.keys() - silent.keys() for one in heard[host])
+        snapshot, (one for host in heard.keys() - silent.keys() for one in heard[host])
     )
-    yield from _find_drain_causes(scene)
-    yield from _find_empty_disk_causes(scene)
-    yield from contested_disks(scene)
-    if (halt := scene.sight.halt) is not None:
+    yield from _find_drain_causes(snapshot)
+    yield from _find_empty_disk_causes(snapshot)
+    yield from contested_disks(snapshot)
+    if (halt := snapshot.fleet.halt) is not None:
         title = "Everything is halted"
         todo = (
             "Lift the halt when its reason is gone (`predrain unhalt`; where the service's cephx user only reads, "
@@ -67,7 +67,7 @@ def find_operational_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
         yield AlertCause(
             "halted", title, (CausePart("halted", halt.reason),), todo, "/drains", kind=AlertCauseKind.HALTED
         )
-    for part in scene.broken:
+    for part in snapshot.broken:
         point = CausePart(f"part:{part.name}", part.sentence, Severity.URGENT)
         todo = part.cure or "`predrain doctor` tells what is reachable."
         title = f"predrain's {part.name} does not work"
@@ -75,7 +75,7 @@ def find_operational_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
             title = "Texts that predrain keeps in the cluster are not believed"
             todo = "`predrain doctor` names all of them; `predrain ceph adopt` shows what they say."
         yield AlertCause(point.name, title, (point,), todo, "/", kind=AlertCauseKind.BROKEN_PART)
-    for doubt in scene.doubts:
+    for doubt in snapshot.doubts:
         point = CausePart(f"forecast:{doubt.name}", doubt.sentence)
         yield AlertCause(
             point.name,
@@ -87,27 +87,27 @@ def find_operational_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
         )
 
 
-def find_uncertain_points(scene: AlertSnapshot) -> frozenset[str]:
+def find_uncertain_points(snapshot: AlertSnapshot) -> frozenset[str]:
     """Return the names of points that may still be present although no cause has them.
 
     The disks of a silent host were not read since. A disk that does not answer was not read either, so it may
     still be hot, or unreadable although another cause names it. Soon after a start no host is called silent.
     """
-    awake, names = scene.find_reporting_hosts(), set[str]()
-    for one in scene.sight.readings.values():
-        life = scene.sight.lives.get(one.device)
+    awake, names = snapshot.find_reporting_hosts(), set[str]()
+    for one in snapshot.fleet.readings.values():
+        life = snapshot.fleet.lives.get(one.device)
         if life is None or (not life.is_living and life.change.why is not RetiredWhy.LOST):
             continue
         if one.host not in awake:
             names |= {f"{kind}:{one.device}" for kind in ("disk", "hot", "unreadable")}
             names |= {f"{kind}:{one.host}" for kind in ("silent", "unable", "misnamed")}
-        elif isinstance(one.seen, Unreadable) and scene.now - one.taken_at <= scene.stale_after:
+        elif isinstance(one.seen, Unreadable) and snapshot.now - one.taken_at <= snapshot.stale_after:
             names |= {f"{kind}:{one.device}" for kind in ("hot", "unreadable")}
     return frozenset(names)
 
 
 def _find_silent_host_causes(
-    scene: AlertSnapshot, silent: dict[HostName, datetime], hosts: int
+    snapshot: AlertSnapshot, silent: dict[HostName, datetime], hosts: int
 ) -> Iterator[AlertCause]:
     lines = {
         host: f"{host}: no disk was read since {_format_utc_time(at)}." for host, at in sorted(silent.items())
@@ -117,7 +117,7 @@ def _find_silent_host_causes(
         points = tuple(
             CausePart(f"silent:{host}", line, Severity.URGENT, host) for host, line in lines.items()
         )
-        racks, title = scene.sight.racks_of_hosts(), f"{len(silent)} of {hosts} hosts are silent"
+        racks, title = snapshot.fleet.racks_of_hosts(), f"{len(silent)} of {hosts} hosts are silent"
         if len(shared := {racks.get(host) for host in silent}) == 1 and None not in shared:
             title += f", all of them of rack {shared.pop()}"
         yield AlertCause("silent", title, points, todo, "/fleet", kind=AlertCauseKind.SILENT_HOSTS)
@@ -134,9 +134,9 @@ def _find_silent_host_causes(
         )
 
 
-def _find_host_mismatch_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def _find_host_mismatch_causes(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield a cause for each host that was renamed and not enrolled again."""
-    for own, named in sorted(scene.misnamed.items()):
+    for own, named in sorted(snapshot.host_mismatches.items()):
         line = (
             f"{own}: its token comes with readings that name {named}; they are refused and wait in its spool."
         )
@@ -150,7 +150,7 @@ def _find_host_mismatch_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
         )
 
 
-def _find_unreadable_causes(scene: AlertSnapshot, readings: Iterable[Reading]) -> Iterator[AlertCause]:
+def _find_unreadable_causes(snapshot: AlertSnapshot, readings: Iterable[Reading]) -> Iterator[AlertCause]:
     """Yield a cause per host for disks that do not answer, and one cause for all hosts that cannot ask their
     disks.
     """
@@ -159,7 +159,7 @@ def _find_unreadable_causes(scene: AlertSnapshot, readings: Iterable[Reading]) -
     for reading in readings:
         if not isinstance(reading.seen, Unreadable):
             continue
-        if scene.sight.severity(reading.device) in (Status.WARNING, Status.BAD):
+        if snapshot.fleet.severity(reading.device) in (Status.WARNING, Status.BAD):
             continue
         if reading.seen.cause.blames_host:
             unable[reading.host] = reading.seen.why
@@ -185,15 +185,15 @@ def _find_unreadable_causes(scene: AlertSnapshot, readings: Iterable[Reading]) -
         yield AlertCause("unable", title, tuple(points), todo, "/fleet", kind=AlertCauseKind.UNABLE_HOSTS)
 
 
-def _find_drain_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
-    mode = scene.policy.mode
-    drains = {drain.id: drain for drain in scene.sight.drain_of().values()}
+def _find_drain_causes(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
+    mode = snapshot.policy.mode
+    drains = {drain.id: drain for drain in snapshot.fleet.drain_of().values()}
     failed = [
         CausePart(
             f"failed:{id_}",
             f"{_format_osds(drain)}: {describe_drain_activity(drain, mode)}",
             Severity.URGENT,
-            _find_drain_host(scene, drain),
+            _find_drain_host(snapshot, drain),
         )
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.FAILED
@@ -212,10 +212,10 @@ def _find_drain_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
         CausePart(
             f"held:{id_}",
             f"{_format_osds(drain)}: {describe_drain_activity(drain, mode)}",
-            host=_find_drain_host(scene, drain),
+            host=_find_drain_host(snapshot, drain),
         )
         for id_, drain in sorted(drains.items())
-        if drain.state is DrainState.HOLDING and scene.now - drain.updated_at > HELD
+        if drain.state is DrainState.HOLDING and snapshot.now - drain.updated_at > HELD
     ]
     if held:
         title = f"{format_count(len(held), 'drain')} held for over a day"
@@ -231,7 +231,7 @@ def _find_drain_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
         CausePart(
             f"still:{id_}",
             f"{_format_osds(drain)}: {describe_drain_activity(drain, mode)}",
-            host=_find_drain_host(scene, drain),
+            host=_find_drain_host(snapshot, drain),
         )
         for id_, drain in sorted(drains.items())
         if drain.state is DrainState.DRAINING and drain.held_by
@@ -244,15 +244,15 @@ def _find_drain_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
         )
 
 
-def _find_empty_disk_causes(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def _find_empty_disk_causes(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield a cause for each host with disks that are emptied and can be swapped."""
-    drains = {drain.id: drain for drain in scene.sight.drain_of().values()}
+    drains = {drain.id: drain for drain in snapshot.fleet.drain_of().values()}
     empty: dict[HostName, list[CausePart]] = defaultdict(list)
     for id_, drain in sorted(drains.items()):
         if drain.state is DrainState.VERIFIED and drain.is_emptied:
             disk = f" ({drain.device})" if drain.device is not None else ""
             line = f"{_format_osds(drain)}{disk}: all of its data is elsewhere, drain {id_}."
-            empty[_find_drain_host(scene, drain)].append(CausePart(f"empty:{id_}", line))
+            empty[_find_drain_host(snapshot, drain)].append(CausePart(f"empty:{id_}", line))
     for host, points in sorted(empty.items()):
         title = f"{format_count(len(points), 'disk')} on {host} can be swapped"
         yield _of_host(
@@ -273,8 +273,8 @@ def _of_host(
     return AlertCause(f"{key}:{host}", title, tuple(points), todo, path, host, kind=kind)
 
 
-def _find_drain_host(scene: AlertSnapshot, drain: Drain) -> HostName:
-    view = scene.sight.view
+def _find_drain_host(snapshot: AlertSnapshot, drain: Drain) -> HostName:
+    view = snapshot.fleet.view
     hosts = [view.osds[osd].host for osd in drain.osds if view and osd in view.osds]
     return hosts[0] if hosts else HostName("an unknown host")
 
@@ -287,15 +287,15 @@ def _format_utc_time(at: datetime) -> str:
     return f"{at:%d %b %H:%M} UTC"
 
 
-def contested_disks(scene: AlertSnapshot) -> Iterator[AlertCause]:
+def contested_disks(snapshot: AlertSnapshot) -> Iterator[AlertCause]:
     """Yield causes for the disks whose host is not settled."""
     found: dict[tuple[HostName, ...], list[tuple[DeviceId, ResidenceVerdict]]] = defaultdict(list)
-    view = scene.sight.view
-    for device, residence in sorted(scene.sight.residences.items()):
+    view = snapshot.fleet.view
+    for device, residence in sorted(snapshot.fleet.residences.items()):
         if not residence.claims:
             continue
         listed = view.hosts_of(device) if view is not None else frozenset[HostName]()
-        verdict = decide_residence(residence, listed, scene.now, scene.limits)
+        verdict = decide_residence(residence, listed, snapshot.now, snapshot.limits)
         if verdict.is_contested:
             found[tuple(sorted({verdict.home, *verdict.rivals}))].append((device, verdict))
     for hosts, disks in sorted(found.items()):

@@ -74,17 +74,19 @@ class SilencePreview:
     """
 
 
-def preview_silence(silence: Silence, scene: AlertSnapshot, causes: Sequence[AlertCause]) -> SilencePreview:
+def preview_silence(
+    silence: Silence, snapshot: AlertSnapshot, causes: Sequence[AlertCause]
+) -> SilencePreview:
     """Return what `silence` would cover of `causes` and of the disks of the snapshot."""
     points = tuple(
         (cause, point) for cause in causes for point in cause.points if silence.covers(cause, point)
     )
     named = {point.name for _, point in points}
-    racks = scene.sight.racks_of_hosts()
+    racks = snapshot.fleet.racks_of_hosts()
     disks = [
         device
-        for device, reading in sorted(scene.sight.readings.items())
-        if scene.sight.is_living(device)
+        for device, reading in sorted(snapshot.fleet.readings.items())
+        if snapshot.fleet.is_living(device)
         and (
             any(f"{kind}:{device}" in named for kind in DISK_POINTS)
             or silence.covers_disk(reading, racks.get(reading.host))

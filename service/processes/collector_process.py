@@ -166,7 +166,7 @@ def enrol_this_host(settings: CollectorSettings, token: str) -> Path:
         # stored.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise AlreadyEnrolled(f"{file} is there already; remove it to enrol this host anew") from None
+        raise AlreadyEnrolled(f"{file} is there already; remove it to enrol this host again") from None
     try:
         with os.fdopen(handle, "w") as kept:
             enrolled = sink.enrol(token, settings.collector.host or socket.gethostname())

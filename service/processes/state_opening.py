@@ -104,6 +104,6 @@ def _explain_store_loss(
         other = f" --accept-store {accepted[:40]!r} names another loss than this one."
     return (
         f"the store {name} {loss.why}, and the log beside it shows that a service has worked with another store: with"
-        f" this one, {back}.{other} Put the right store in its place, {cure}, or start anew with --accept-store"
-        f" {loss.id} ({commands}), which accepts this loss and no later one"
+        f" this one, {back}.{other} Put the right store in its place, {cure}, or begin with an empty store by"
+        f" --accept-store {loss.id} ({commands}), which accepts this loss and no later one"
     )

@@ -113,21 +113,21 @@ def list_attributes(
     days: Annotated[int, Query(ge=1, le=3650)] = 60,
 ) -> Response:
     """Every value of a drive's newest readable report, with its history and its rarity among the drives in service."""
-    sight, name = application.get_snapshot(), DeviceId(id)
-    known_device(sight, name)
+    snapshot, name = application.get_snapshot(), DeviceId(id)
+    known_device(snapshot, name)
     past = application.store.readings(name, application.clock.now() - timedelta(days=days))
-    newest = [reading for reading in (*past, sight.readings.get(name)) if smart_of(reading) is not None]
-    body = _build_attributes_body(sight, name, newest[-1] if newest else None, past, days)
+    newest = [reading for reading in (*past, snapshot.readings.get(name)) if smart_of(reading) is not None]
+    body = _build_attributes_body(snapshot, name, newest[-1] if newest else None, past, days)
     return http_caching.build_etag_response(request, body)
 
 
 def _build_attributes_body(
-    sight: FleetSnapshot, name: DeviceId, newest: Reading | None, past: Sequence[Reading], days: int
+    snapshot: FleetSnapshot, name: DeviceId, newest: Reading | None, past: Sequence[Reading], days: int
 ) -> AttributesBody:
     seen = smart_of(newest)
     if newest is None or seen is None:
         return AttributesBody(device=name, taken_at=None, days=days, model=None, temperature=None, values=[])
-    drives = _list_living_readings(sight)
+    drives = _list_living_readings(snapshot)
     rarities = compare_values(name, seen, drives)
     return AttributesBody(
         device=name,
@@ -142,8 +142,8 @@ def _build_attributes_body(
     )
 
 
-def _list_living_readings(sight: FleetSnapshot) -> list[Reading]:
-    return [reading for device, reading in sight.readings.items() if sight.is_living(device)]
+def _list_living_readings(snapshot: FleetSnapshot) -> list[Reading]:
+    return [reading for device, reading in snapshot.readings.items() if snapshot.is_living(device)]
 
 
 def _build_attribute_body(

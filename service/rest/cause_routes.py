@@ -136,9 +136,11 @@ def list_causes(
     request: Request, application: TheApplication, _: Reader, limit: Limit = 1000, cursor: Cursor = None
 ) -> Response:
     """List the causes that need a person now."""
-    scene = application.build_alert_snapshot()
-    silences = silences_of(application.store, scene.now)
-    found = [(f"{cause.severity is not Severity.URGENT:d} {cause.key}", cause) for cause in standing(scene)]
+    snapshot = application.build_alert_snapshot()
+    silences = silences_of(application.store, snapshot.now)
+    found = [
+        (f"{cause.severity is not Severity.URGENT:d} {cause.key}", cause) for cause in standing(snapshot)
+    ]
     shown, following = http_caching.page_of(found, limit, cursor)
     items = [
         CauseBody(
@@ -196,9 +198,9 @@ def preview_silence_now(
     severity: Severity | None = None,
 ) -> SilencePreviewBody:
     """Return what a silence with these patterns would cover now. Nothing is silenced."""
-    scene = application.build_alert_snapshot()
-    wanted = _require_matcher(Silence("", scene.now, "", "", cause, host, model, name, rack, severity))
-    found = preview_silence(wanted, scene, standing(scene))
+    snapshot = application.build_alert_snapshot()
+    wanted = _require_matcher(Silence("", snapshot.now, "", "", cause, host, model, name, rack, severity))
+    found = preview_silence(wanted, snapshot, standing(snapshot))
     points = [
         SilencedPointBody(
             cause=cause_.key,

@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from predrain.service.app.application import SIGHT, Application
+from predrain.service.app.application import FLEET_SNAPSHOT, Application
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.rest.admission import ThreadPlace
 from predrain.service.rest.caller_classes import PLACE_STATE
@@ -78,7 +78,7 @@ async def in_turn(
 async def _load_fleet_snapshot(request: Request) -> FleetSnapshot:
     application: Application = request.app.state.application
     return await made_once(
-        request, "the sight", lambda: application.find_derived(SIGHT), application.get_snapshot
+        request, "the snapshot", lambda: application.find_derived(FLEET_SNAPSHOT), application.get_snapshot
     )
 
 

@@ -250,8 +250,8 @@ def get_device_history(
     days: Annotated[int, Query(ge=1, le=3650)] = 60,
 ) -> Response:
     """List a device's counters and forecasts over the last `days`."""
-    sight, name, now = application.get_snapshot(), DeviceId(id), application.clock.now()
-    osds = known_device(sight, name)
+    snapshot, name, now = application.get_snapshot(), DeviceId(id), application.clock.now()
+    osds = known_device(snapshot, name)
     since = now - timedelta(days=days)
     readings, outlooks = application.store.readings(name, since), application.store.outlooks(name, since)
     series = [
@@ -264,7 +264,7 @@ def get_device_history(
     series += _moved_first([_build_counter_series(readings, name, unit) for name, unit in SERIES])
     if len(osds) == 1:  # the latency of a disk under many OSDs cannot be attributed to one of them
         windows = application.store.read_latency_beside(osds[0], since)
-        found = compute_osd_latency_series(windows, osds[0], _list_peers(sight, osds[0]), since, now)
+        found = compute_osd_latency_series(windows, osds[0], _list_peers(snapshot, osds[0]), since, now)
         series += [
             SeriesBody(name=name, unit=OSD_SERIES[name], points=points) for name, points in found.items()
         ]
@@ -281,13 +281,13 @@ def get_device_history(
 )
 def get_device(request: Request, application: TheApplication, _: Reader, id: Id) -> Response:  # noqa: A002
     """One device."""
-    sight, name = application.get_snapshot(), DeviceId(id)
-    osds = known_device(sight, name)
-    reading, life = sight.readings.get(name), sight.lives[name]
-    outlook = sight.outlooks.get(name) if life.is_living else None
+    snapshot, name = application.get_snapshot(), DeviceId(id)
+    osds = known_device(snapshot, name)
+    reading, life = snapshot.readings.get(name), snapshot.lives[name]
+    outlook = snapshot.outlooks.get(name) if life.is_living else None
     smart, family = smart_of(reading), application.family_survival(name) if life.is_living else None
     body = WholeDeviceBody(
-        **_build_device_fields(*_collect_row_inputs(sight, name, osds)),
+        **_build_device_fields(*_collect_row_inputs(snapshot, name, osds)),
         osd_devices=[_osd_device_body(one) for one in reading.osd_devices] if reading else [],
         identity=_build_identity_body(smart) if smart else None,
         passed=smart.passed if smart else None,
@@ -299,7 +299,7 @@ def get_device(request: Request, application: TheApplication, _: Reader, id: Id)
         outlook=outlook_body(outlook, curve=True) if outlook else None,
         drains=[
             DeviceDrainBody(id=drain.id, state=drain.state, created_at=drain.created_at)
-            for drain in sight.drains
+            for drain in snapshot.drains
             if drain.device == name
         ],
         family_survival=curve_body(family) if family is not None else None,
@@ -356,9 +356,9 @@ def _build_counter_series(readings: tuple[Reading, ...], name: str, unit: str) -
     return SeriesBody(name=name, unit=unit, points=points)
 
 
-def _list_peers(sight: FleetSnapshot, osd: OsdId) -> frozenset[OsdId]:
+def _list_peers(snapshot: FleetSnapshot, osd: OsdId) -> frozenset[OsdId]:
     """Return the other OSDs of the same device class, of any host."""
-    known = sight.view.osds if sight.view else {}
+    known = snapshot.view.osds if snapshot.view else {}
     own = known.get(osd)
     return frozenset(
         one.id for one in known.values() if own and one.id != osd and one.device_class == own.device_class
@@ -375,32 +375,34 @@ def _moved_first(series: list[SeriesBody]) -> list[SeriesBody]:
     return sorted(series, key=rank)
 
 
-def known_device(sight: FleetSnapshot, name: DeviceId) -> tuple[OsdId, ...]:
+def known_device(snapshot: FleetSnapshot, name: DeviceId) -> tuple[OsdId, ...]:
     """Return the OSDs on a device. Raises HttpProblem if nothing of the device is on record."""
-    osds = sight.osds_of().get(name, ())
-    if name not in sight.lives:
+    osds = snapshot.osds_of().get(name, ())
+    if name not in snapshot.lives:
         raise HttpProblem(404, f"No device {name} was ever read here.", listed_at="/api/v1/devices")
     return osds
 
 
-def _find_changed_devices(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[str, MadeOf | None]:
-    osds = sight.osds_of()
-    if before is None or before.view is not sight.view:
+def _find_changed_devices(
+    snapshot: FleetSnapshot, before: FleetSnapshot | None
+) -> Mapping[str, MadeOf | None]:
+    osds = snapshot.osds_of()
+    if before is None or before.view is not snapshot.view:
         touched = (
-            sight.readings.keys()
-            | sight.lives.keys()
+            snapshot.readings.keys()
+            | snapshot.lives.keys()
             | osds.keys()
             | (before.osds_of().keys() if before else set())
         )
     else:
         pairs = (
-            (sight.readings, before.readings),
-            (sight.outlooks, before.outlooks),
-            (sight.lives, before.lives),
+            (snapshot.readings, before.readings),
+            (snapshot.outlooks, before.outlooks),
+            (snapshot.lives, before.lives),
         )
         touched = {name for now, then in pairs for name in find_differing_keys(now, then)}
     return {
-        name: _collect_row_inputs(sight, name, osds.get(name, ())) if name in sight.lives else None
+        name: _collect_row_inputs(snapshot, name, osds.get(name, ())) if name in snapshot.lives else None
         for name in touched
     }
 
@@ -419,21 +421,21 @@ RowInputs = tuple[
 """The arguments of `_build_device_fields`."""
 
 
-def _collect_row_inputs(sight: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]) -> RowInputs:
+def _collect_row_inputs(snapshot: FleetSnapshot, name: DeviceId, osds: tuple[OsdId, ...]) -> RowInputs:
     """Return the arguments of `_build_device_fields`, with host, slot and model as the cluster names them."""
-    seat = sight.view.osds[osds[0]] if sight.view and osds else None
-    life, outlook = sight.lives[name], sight.outlooks.get(name)
+    seat = snapshot.view.osds[osds[0]] if snapshot.view and osds else None
+    life, outlook = snapshot.lives[name], snapshot.outlooks.get(name)
     if not life.is_living:
         outlook = None
     return (
         name,
-        sight.readings.get(name),
+        snapshot.readings.get(name),
         life,
         osds,
         seat.host if seat else None,
         seat.model if seat else None,
         seat.device_name if seat else None,
-        sight.find_slots_by_osd()[seat.id] if seat else None,
+        snapshot.find_slots_by_osd()[seat.id] if seat else None,
         outlook,
     )
 

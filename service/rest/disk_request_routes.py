@@ -151,9 +151,9 @@ class WorkBody(ResponseBody):
 )
 def get_disk_requests(request: Request, application: TheApplication, _: Reader, id: Id) -> Response:  # noqa: A002
     """Return the self-tests of a disk, the requests about it, and what would be refused now."""
-    sight, device = application.get_snapshot(), DeviceId(id)
-    known_device(sight, device)
-    view = application.disk_requests.view(sight, device)
+    snapshot, device = application.get_snapshot(), DeviceId(id)
+    known_device(snapshot, device)
+    view = application.disk_requests.view(snapshot, device)
     return http_caching.build_etag_response(request, _build_requests_body(device, view))
 
 
@@ -228,10 +228,10 @@ def _exchange(application: Application, body: bytes, caller: Caller) -> Response
 
 
 def _request(application: Application, caller: Caller, device: DeviceId, verb: DiskVerb) -> DiskRequestBody:
-    sight = application.get_snapshot()
-    known_device(sight, device)
+    snapshot = application.get_snapshot()
+    known_device(snapshot, device)
     try:
-        taken = application.disk_requests.request(sight, device, verb, caller.name)
+        taken = application.disk_requests.request(snapshot, device, verb, caller.name)
     except RequestHeld as held:
         refusals = [_build_refusal_body(one, verb, held.host).model_dump() for one in held.refusals]
         raise HttpProblem(409, str(held), refusals=refusals) from held

@@ -66,7 +66,9 @@ def list_drive_models(
     """List the drive models of the fleet with their disks, failures, disks at risk and annual failure rate."""
     numbers = application.derive_from_snapshot(
         "drive models",
-        lambda sight: count_drive_models(sight, records.read_watched_disks(sight), application.clock.now()),
+        lambda snapshot: count_drive_models(
+            snapshot, records.read_watched_disks(snapshot), application.clock.now()
+        ),
     )
     keyed = [(f"{one.model is None:d} {one.model or ''}", one) for one in numbers]
     shown, following = http_caching.page_of(keyed, limit, cursor)

@@ -165,12 +165,14 @@ def _build_forecast_health_body(
         (application.deployed_models.champion if application.ready else None),
         application.deployed_models.challenger,
     )
-    reign = model_succession.find_last_deployment(application.store) if champion else None
+    deployment = model_succession.find_last_deployment(application.store) if champion else None
     return ForecastHealthBody(
         bundle=BundleBody(name=champion.name, fingerprint=champion.fingerprint) if champion else None,
-        since=reign.at if reign else None,
-        previous_bundle=(reign.seen or None) if reign else None,
-        quiet_until=reign.at + application.policy.new_bundle_quiet if reign and reign.seen else None,
+        since=deployment.at if deployment else None,
+        previous_bundle=(deployment.seen or None) if deployment else None,
+        quiet_until=deployment.at + application.policy.new_bundle_quiet
+        if deployment and deployment.seen
+        else None,
         challenger=BundleBody(name=challenger.name, fingerprint=challenger.fingerprint)
         if challenger
         else None,

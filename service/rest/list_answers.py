@@ -154,9 +154,9 @@ class IncrementalList(Generic[Key]):
         if self._seen >= number:
             return
         began = self._application.clock.now()
-        sight, turn, rows = self._application.get_snapshot(number), self._turn + 1, self._rows
+        snapshot, turn, rows = self._application.get_snapshot(number), self._turn + 1, self._rows
         news = moved = False
-        for key, made_of in self._touched(sight, self._before).items():
+        for key, made_of in self._touched(snapshot, self._before).items():
             row = rows.get(key)
             if made_of is None:
                 if rows.pop(key, None) is not None:
@@ -180,7 +180,7 @@ class IncrementalList(Generic[Key]):
             finally:  # the old answers serve until now, and never again, even if a row cannot be written
                 self._answers = fresh
         # This comes last: from now on answers are read without the lock.
-        self._before, self._seen = sight, number
+        self._before, self._seen = snapshot, number
         self._idle_from = self._application.clock.now()
         took = self._idle_from - began  # of a clock that can be set meanwhile
         self._idle_pause = min(max(IDLE_PAUSE, took / IDLE_SHARE), LONGEST_IDLE_PAUSE)

@@ -148,24 +148,24 @@ async def list_osds(
     )
 
 
-def _find_changed_osds(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[int, MadeOf | None]:
-    view = sight.view
+def _find_changed_osds(snapshot: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[int, MadeOf | None]:
+    view = snapshot.view
     if view is None:
         return {}
     from predrain.actions.engine.proposals import (
         find_blocking_drains,  # it imports numpy, and a start without a cluster need not wait
     )
 
-    drains, touched = sight.drain_of(), set[OsdId]()
-    blocking = find_blocking_drains(sight.drains)
+    drains, touched = snapshot.drain_of(), set[OsdId]()
+    blocking = find_blocking_drains(snapshot.drains)
     if before is None or before.view is not view:
         touched.update(view.osds, before.view.osds if before and before.view else ())
     else:
-        osds = sight.osds_of()
+        osds = snapshot.osds_of()
         pairs = (
-            (sight.readings, before.readings),
-            (sight.outlooks, before.outlooks),
-            (sight.lives, before.lives),
+            (snapshot.readings, before.readings),
+            (snapshot.outlooks, before.outlooks),
+            (snapshot.lives, before.lives),
         )
         for now, then in pairs:
             touched.update(osd for device in find_differing_keys(now, then) for osd in osds.get(device, ()))
@@ -174,7 +174,7 @@ def _find_changed_osds(sight: FleetSnapshot, before: FleetSnapshot | None) -> Ma
             drains.keys() | before.drain_of().keys() | blocking.keys() | blocked_before.keys()
         ) & view.osds.keys()
     return {
-        id_: made_of(sight, view, id_, drains.get(id_), blocking.get(id_)) if id_ in view.osds else None
+        id_: made_of(snapshot, view, id_, drains.get(id_), blocking.get(id_)) if id_ in view.osds else None
         for id_ in touched
     }
 
@@ -205,17 +205,17 @@ def _list_osd(osd: Osd) -> ListedOsd:
 
 
 def made_of(
-    sight: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | None, blocking: Drain | None = None
+    snapshot: FleetSnapshot, view: ClusterView, id_: OsdId, drain: Drain | None, blocking: Drain | None = None
 ) -> MadeOf:
     """Return the content of an OSD's row, from which `build_osd_body` makes the body."""
     osd, ratio = view.osds[id_], view.latency_ratio.get(id_)
     return (
         _list_osd(osd),
-        sight.find_slots_by_osd()[id_],
-        sight.lives.get(osd.device) if osd.device else None,
-        sight.outlooks.get(osd.device) if osd.device and sight.is_living(osd.device) else None,
-        sight.readings.get(osd.device) if osd.device else None,
-        sight.week_ago.get(osd.device) if osd.device else None,
+        snapshot.find_slots_by_osd()[id_],
+        snapshot.lives.get(osd.device) if osd.device else None,
+        snapshot.outlooks.get(osd.device) if osd.device and snapshot.is_living(osd.device) else None,
+        snapshot.readings.get(osd.device) if osd.device else None,
+        snapshot.week_ago.get(osd.device) if osd.device else None,
         round(ratio * LATENCY_STEPS) / LATENCY_STEPS if ratio is not None else None,
         _build_osd_drain_body(drain) if drain else None,
         view.fsid,

@@ -97,7 +97,7 @@ async def list_alerts(
             "alerts",
             lambda: application.find_derived("alerts"),
             lambda: application.derive_from_snapshot(
-                "alerts", lambda sight: _build_alert_page(application, sight, limit, None)
+                "alerts", lambda snapshot: _build_alert_page(application, snapshot, limit, None)
             ),
         )
     return await run_in_threadpool(
@@ -108,9 +108,9 @@ async def list_alerts(
 
 
 def _build_alert_page(
-    application: Application, sight: FleetSnapshot, limit: int, cursor: str | None
+    application: Application, snapshot: FleetSnapshot, limit: int, cursor: str | None
 ) -> http_caching.CachedContent:
-    osds, drains = sight.osds_of(), sight.drain_of()
+    osds, drains = snapshot.osds_of(), snapshot.drain_of()
     shown, following = http_caching.paginate_newest_first(
         application.announcements.list_newest_alerts(), limit, cursor, _build_alert_key
     )
@@ -118,15 +118,19 @@ def _build_alert_page(
     for alert in shown:
         osd = next(iter(osds.get(alert.outlook.device, ())), None)
         drain = drains.get(osd) if osd is not None else None
-        items.append(_build_alert_body(alert, osd, drain, sight.lives.get(alert.outlook.device)))
+        items.append(_build_alert_body(alert, osd, drain, snapshot.lives.get(alert.outlook.device)))
     return http_caching.encode_cached_content(AlertPage(items=items, next=following))
 
 
-def _find_changed_outlooks(sight: FleetSnapshot, before: FleetSnapshot | None) -> Mapping[str, MadeOf | None]:
-    found = find_differing_keys(sight.outlooks, before.outlooks if before else {})
-    found |= find_differing_keys(sight.lives, before.lives if before else {})
+def _find_changed_outlooks(
+    snapshot: FleetSnapshot, before: FleetSnapshot | None
+) -> Mapping[str, MadeOf | None]:
+    found = find_differing_keys(snapshot.outlooks, before.outlooks if before else {})
+    found |= find_differing_keys(snapshot.lives, before.lives if before else {})
     return {
-        device: (sight.outlooks[device],) if device in sight.outlooks and sight.is_living(device) else None
+        device: (snapshot.outlooks[device],)
+        if device in snapshot.outlooks and snapshot.is_living(device)
+        else None
         for device in found
     }
 

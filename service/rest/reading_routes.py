@@ -148,7 +148,7 @@ def require_own_host(application: Application, caller: Caller, host: str) -> Non
     try:
         caller.speaks_for(host)
     except ForeignHost:
-        application.misnamed.record_mismatch(caller.host or "", host, application.clock.now())
+        application.host_mismatches.record_mismatch(caller.host or "", host, application.clock.now())
         raise
 
 

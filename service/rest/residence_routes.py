@@ -92,10 +92,10 @@ def _find_answers(residence: Residence | None) -> list[str]:
 
 
 def _build_residence_body(application: Application, device: DeviceId) -> ResidenceBody:
-    sight = application.get_snapshot()
-    known_device(sight, device)
-    known, reading = sight.residences.get(device), sight.readings.get(device)
-    listed = sight.view.hosts_of(device) if sight.view else frozenset[HostName]()
+    snapshot = application.get_snapshot()
+    known_device(snapshot, device)
+    known, reading = snapshot.residences.get(device), snapshot.readings.get(device)
+    listed = snapshot.view.hosts_of(device) if snapshot.view else frozenset[HostName]()
     if known is None and not listed:
         listed = frozenset({reading.host}) if reading else frozenset({UNKNOWN_HOST})
     limits = application.settings.forecast.residence_limits

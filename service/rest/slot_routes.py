@@ -54,20 +54,20 @@ def get_osd_slot(
     request: Request, application: TheApplication, _: Reader, osd: Annotated[int, Path(ge=0, le=2**31 - 1)]
 ) -> Response:
     """List the disk that stands in the slot of an OSD, the disks that stood there before, and the end of each."""
-    sight, id_ = application.get_snapshot(), OsdId(osd)
-    stays = read_stays(application.store, sight, id_)
-    known = sight.view.osds.get(id_) if sight.view is not None else None
+    snapshot, id_ = application.get_snapshot(), OsdId(osd)
+    stays = read_stays(application.store, snapshot, id_)
+    known = snapshot.view.osds.get(id_) if snapshot.view is not None else None
     if not stays and known is None:
         raise HttpProblem(404, f"No osd.{osd} was ever known here.", listed_at="/api/v1/osds")
     host = known.host if known is not None else stays[0].changes[-1].host
     device = next((stay.device for stay in stays if stay.until is None), None)
-    disks = [_disk_body(sight, stay) for stay in stays]
+    disks = [_disk_body(snapshot, stay) for stay in stays]
     body = SlotBody(osd=osd, cluster=find_cluster(application), host=host, device=device, disks=disks)
     return http_caching.build_etag_response(request, body)
 
 
-def _disk_body(sight: FleetSnapshot, stay: SlotStay) -> SlotDiskBody:
-    life = sight.lives.get(stay.device)
+def _disk_body(snapshot: FleetSnapshot, stay: SlotStay) -> SlotDiskBody:
+    life = snapshot.lives.get(stay.device)
     return SlotDiskBody(
         device=stay.device,
         since=stay.since,

@@ -102,33 +102,33 @@ class CachedFleetCounts:
         self._application = application
         self._counted: tuple[ReferenceType[FleetSnapshot], datetime, FleetTally] | None = None
 
-    def find_ready_counts(self, sight: FleetSnapshot, asked: datetime) -> FleetTally | None:
+    def find_ready_counts(self, snapshot: FleetSnapshot, asked: datetime) -> FleetTally | None:
         """Return the sums of this snapshot in the second of the request, or sums that were begun later, or None."""
         if self._counted is None:
             return None
         of, begun, counted = self._counted
-        same = of() is sight and int(begun.timestamp()) == int(asked.timestamp())
+        same = of() is snapshot and int(begun.timestamp()) == int(asked.timestamp())
         return counted if same or begun > asked else None
 
     def count(self) -> FleetTally:
         """Compute the sums as of now and cache them."""
-        begun, sight = self._application.clock.now(), self._application.get_snapshot()
-        counted = count_fleet_disks(sight, begun, self._application.stale_after)
-        self._counted = ReferenceType(sight), begun, counted
+        begun, snapshot = self._application.clock.now(), self._application.get_snapshot()
+        counted = count_fleet_disks(snapshot, begun, self._application.stale_after)
+        self._counted = ReferenceType(snapshot), begun, counted
         return counted
 
 
 async def _load_fleet_counts(
     request: Request,
     application: TheApplication,
-    sight: TheSnapshot,
+    snapshot: TheSnapshot,
     counting: Annotated[
         CachedFleetCounts, Depends(create_singleton_dependency("counting", CachedFleetCounts))
     ],
 ) -> FleetTally:
     asked = application.clock.now()
     return await made_once(
-        request, "the sums", lambda: counting.find_ready_counts(sight, asked), counting.count
+        request, "the sums", lambda: counting.find_ready_counts(snapshot, asked), counting.count
     )
 
 
@@ -137,14 +137,14 @@ def get_service_status(
     request: Request,
     application: TheApplication,
     _: Reader,
-    sight: TheSnapshot,
+    snapshot: TheSnapshot,
     counted: Annotated[FleetTally, Depends(_load_fleet_counts)],
 ) -> Response:
     """Cluster, forecast, freshness, and whether drains may act."""
-    return http_caching.build_etag_response(request, _build_status_body(application, sight, counted))
+    return http_caching.build_etag_response(request, _build_status_body(application, snapshot, counted))
 
 
-def _build_status_body(application: Application, sight: FleetSnapshot, counted: FleetTally) -> StatusBody:
+def _build_status_body(application: Application, snapshot: FleetSnapshot, counted: FleetTally) -> StatusBody:
     now, view = application.clock.now(), application.fleet.view  # a poll that changed nothing is still a poll
     return StatusBody(
         cluster=application.settings.service.cluster_name,
@@ -154,8 +154,8 @@ def _build_status_body(application: Application, sight: FleetSnapshot, counted: 
         epoch=view.epoch if view else None,
         health=view.health if view else None,
         mode=application.policy.mode,
-        halted=sight.halted,
-        halt_passes=sight.halt is not None and sight.halt.is_transient,
+        halted=snapshot.halted,
+        halt_passes=snapshot.halt is not None and snapshot.halt.is_transient,
         osds=len(view.osds) if view else 0,
         hosts=len({osd.host for osd in view.osds.values()}) if view else 0,
         forecast=ForecastBody(
@@ -173,8 +173,8 @@ def _build_status_body(application: Application, sight: FleetSnapshot, counted: 
     )
 
 
-def _find_newest_outlook_time(sight: FleetSnapshot) -> datetime | None:
-    return max((outlook.as_of for outlook in sight.outlooks.values()), default=None)
+def _find_newest_outlook_time(snapshot: FleetSnapshot) -> datetime | None:
+    return max((outlook.as_of for outlook in snapshot.outlooks.values()), default=None)
 
 
 def _build_demo_body(demo: DemoStatus | None) -> DemoBody | None:

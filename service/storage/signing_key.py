@@ -76,7 +76,8 @@ def read_signing_key(path: Path) -> str:
         ) from error
     if mode & 0o027:
         raise SigningKeyUnusable(
-            f"the signing key {path} can be read by others, who could then forge drains; run chmod 600 {path}"
+            f"the signing key {path} can be read by other users, and each of them could forge drains; run "
+            f"chmod 600 {path}"
         )
     if len(key) < KEY_MIN:
         raise SigningKeyUnusable(

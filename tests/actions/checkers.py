@@ -54,7 +54,7 @@ class Watched:
     after_command: Callable[[], None] = lambda: None
     commands: list[Command] = field(default_factory=list)
     _seen: ClusterView | None = None
-    _stirred: dict[PgId, datetime] = field(default_factory=dict)
+    _changed_pgs: dict[PgId, datetime] = field(default_factory=dict)
     _sent: set[PgId] = field(default_factory=set)
     _others: set[PgId] = field(default_factory=set)
     """PGs that were on their way before a command of ours changed them."""
@@ -77,7 +77,7 @@ class Watched:
     def view(self) -> ClusterView:
         """The port's look; a new look begins a new tick."""
         young = self.cluster.now - self._slowest_peering
-        self._stirred = {pg: at for pg, at in self._stirred.items() if at > young}
+        self._changed_pgs = {pg: at for pg, at in self._changed_pgs.items() if at > young}
         on_way = self._on_way()
         self._sent, self._others = self._sent & on_way, self._others & on_way
         self._seen = self.cluster.view()
@@ -182,9 +182,9 @@ class Watched:
         return *racks, len({self._host[osd] for osd in live}), len(live)
 
     def _judge_peering(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
-        self._stirred.update(dict.fromkeys(changed, self.cluster.now))
-        if len(self._stirred) > self.policy.peering_max:
-            raise UnsafeStep(f"{command}: {len(self._stirred)} PGs peer, limit {self.policy.peering_max}")
+        self._changed_pgs.update(dict.fromkeys(changed, self.cluster.now))
+        if len(self._changed_pgs) > self.policy.peering_max:
+            raise UnsafeStep(f"{command}: {len(self._changed_pgs)} PGs peer, limit {self.policy.peering_max}")
 
     def _judge_share(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
         """OSDs out or draining, counted for each drain that wrote this command and whose disk loses PGs by it; elder

@@ -21,7 +21,7 @@ from predrain.actions.crush.draw_candidates import find_choice
 from predrain.actions.crush.pg_placement import place_pgs
 from predrain.actions.crush.pool import Pool
 from predrain.actions.crush.raw_sets import compute_raw_sets
-from predrain.actions.placement.what_if import compute_up_sets, stirred_by
+from predrain.actions.placement.what_if import apply_crush_weights, compute_up_sets, find_weight_affected_pgs
 from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.cluster_spec import OsdSpec
 from predrain.actions.simulator.worlds.shapes import build_osd_specs, class_tree
@@ -156,11 +156,11 @@ def test_known_members_of_a_recorded_cluster_change_nothing(path: Path) -> None:
 def view_with_upmaps() -> ClusterView:
     """A cluster at rest in which each third PG is pinned away from its first OSD."""
     view = calm_view()
-    pins = {
+    upmaps = {
         pg.id: ((pg.up[0], next(osd for osd in view.osds if osd not in pg.up)),)
         for pg in list(view.pgs.values())[::3]
     }
-    view = replace(view, upmap_items=pins)
+    view = replace(view, upmap_items=upmaps)
     up = compute_up_sets(view)
     assert any(up[id_] != pg.up for id_, pg in view.pgs.items())
     return replace(view, pgs={id_: replace(pg, up=up[id_], acting=up[id_]) for id_, pg in view.pgs.items()})
@@ -179,17 +179,69 @@ def view_with_upmaps() -> ClusterView:
 def test_relying_on_what_pgs_report_changes_nothing_of_the_affected_pgs(view: ClusterView) -> None:
     some = frozenset(list(view.pgs)[::5])
     for osd in list(view.osds)[:3]:
-        whole = stirred_by(view, (osd,), {})
-        assert stirred_by(view, (osd,), {}, ()) == whole
-        assert stirred_by(view, (osd,), {}, some) == whole
-        assert stirred_by(view, (osd,), {osd: view.osds[osd].crush_weight * 2}, ()) == stirred_by(
-            view, (osd,), {osd: view.osds[osd].crush_weight * 2}
+        whole = find_weight_affected_pgs(view, (osd,), {})
+        assert find_weight_affected_pgs(view, (osd,), {}, ()) == whole
+        assert find_weight_affected_pgs(view, (osd,), {}, some) == whole
+        assert find_weight_affected_pgs(
+            view, (osd,), {osd: view.osds[osd].crush_weight * 2}, ()
+        ) == find_weight_affected_pgs(view, (osd,), {osd: view.osds[osd].crush_weight * 2})
+
+
+def test_a_pg_that_is_mapped_away_from_every_lowered_osd_is_found_by_the_source_of_its_pair() -> None:
+    view = view_with_upmaps()
+    hosts = {
+        osd: {one.id for one in view.osds.values() if one.host == row.host} for osd, row in view.osds.items()
+    }
+    apart = [
+        (id_, OsdId(source))
+        for id_, ((source, _),) in view.upmap_items.items()
+        if hosts[OsdId(source)].isdisjoint(view.pgs[id_].up)
+    ]
+    assert apart
+    found = {source: find_weight_affected_pgs(view, (source,), {}, ()) for _, source in apart}
+    assert all(found[source] == find_weight_affected_pgs(view, (source,), {}) for source in found)
+    assert any(id_ in found[source] for id_, source in apart)
+
+
+def test_a_weight_that_is_reported_with_another_last_digit_costs_no_more_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view = SimulatedCluster(wide_spec(), 1).view()
+    osd = next(iter(view.osds))
+    whole = find_weight_affected_pgs(view, (osd,), {})
+    rounded = replace(view.osds[osd], crush_weight=view.osds[osd].crush_weight - 1e-6)
+    computed = record_computed_seeds(monkeypatch)
+    assert find_weight_affected_pgs(replace(view, osds={**view.osds, osd: rounded}), (osd,), {}, ()) == whole
+    assert 0 < len(computed) < len(view.pgs)
+
+
+def test_a_hand_written_weight_of_a_host_is_inside_the_bounds() -> None:
+    view = SimulatedCluster(wide_spec(), 1).view()
+    osd = next(iter(view.osds))
+    host = next(id_ for id_, bucket in view.crush.buckets.items() if osd in bucket.items)
+    buckets = {
+        id_: replace(
+            bucket,
+            weights=tuple(
+                weight // 3 if item == host else weight
+                for item, weight in zip(bucket.items, bucket.weights, strict=True)
+            ),
         )
+        for id_, bucket in view.crush.buckets.items()
+    }
+    written = replace(view, crush=replace(view.crush, buckets=buckets))
+    up = compute_up_sets(written)
+    written = replace(
+        written, pgs={id_: replace(pg, up=up[id_], acting=up[id_]) for id_, pg in view.pgs.items()}
+    )
+    emptied = compute_up_sets(written, crush=apply_crush_weights(written, {osd: 0.0}))
+    moved = {id_ for id_ in up if up[id_] != emptied[id_]}
+    assert moved
+    assert moved <= find_weight_affected_pgs(written, (osd,), {}, ())
 
 
-def test_pgs_whose_members_are_elsewhere_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    pools, reweights = {3: replace(POOLS[3], size=2)}, {osd.id: 1.0 for osd in make_osds()}
-    members = list_members(MAP, pools, reweights, frozenset())
+def record_computed_seeds(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Record the seeds of all PGs that are placed from now on."""
     computed: set[int] = set()
 
     def compute(watch: Chooser, crush: CrushMap, pool: Pool, seeds: Ints) -> Ints:
@@ -197,6 +249,13 @@ def test_pgs_whose_members_are_elsewhere_are_not_computed(monkeypatch: pytest.Mo
         return compute_raw_sets(watch, crush, pool, seeds)
 
     monkeypatch.setattr(affected, "compute_raw_sets", compute)
+    return computed
+
+
+def test_pgs_whose_members_are_elsewhere_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools, reweights = {3: replace(POOLS[3], size=2)}, {osd.id: 1.0 for osd in make_osds()}
+    members = list_members(MAP, pools, reweights, frozenset())
+    computed = record_computed_seeds(monkeypatch)
     find_affected_pgs(MAP, with_crush_weight(MAP, 0, 0.0), pools, reweights, KnownMembers(members))
     rack = set(range(6))  # OSDs below the item of the root whose weight is lowered too
     assert computed == {pg_seed(pg)[1] for pg, osds in members.items() if not rack.isdisjoint(osds)}

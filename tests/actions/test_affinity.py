@@ -11,9 +11,9 @@ from predrain.actions.core.capacity import compute_osd_capacity
 from predrain.actions.core.in_flight import compute_allowance
 from predrain.actions.mechanics.primary_affinity import (
     at_stake,
+    build_affinity_step,
     compute_pg_primaries,
     find_primary_pgs,
-    next_rung,
 )
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import OsdId
@@ -30,7 +30,7 @@ def _rungs(cluster: SimulatedCluster, goal: float) -> list[int]:
         view = cluster.view()
         context = a_context(view)
         left = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
-        batch = next_rung(view, OSD, goal, left)
+        batch = build_affinity_step(view, OSD, goal, left)
         if not batch.commands:
             return changed
         before = {pg.id: pg.up for pg in view.pgs.values()}
@@ -63,7 +63,7 @@ def test_nothing_is_sent_while_the_peering_budget_is_spent() -> None:
     context = a_context(view)
     spent = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
     spent.peering = 0
-    assert next_rung(view, OSD, 0.0, spent).waits_for == "PGs still peer"
+    assert build_affinity_step(view, OSD, 0.0, spent).waits_for == "PGs still peer"
 
 
 def test_of_two_osds_that_share_pgs_one_changes_its_affinity_in_a_look() -> None:
@@ -74,9 +74,9 @@ def test_of_two_osds_that_share_pgs_one_changes_its_affinity_in_a_look() -> None
     context = a_context(view)
     left = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
     left.peering = 99
-    assert next_rung(view, one, 0.9999, left).commands
-    assert "who leads the same PGs" in next_rung(view, other, 0.9999, left).waits_for
-    assert next_rung(view, apart, 0.9999, left).commands
+    assert build_affinity_step(view, one, 0.9999, left).commands
+    assert "the primaries of the same PGs" in build_affinity_step(view, other, 0.9999, left).waits_for
+    assert build_affinity_step(view, apart, 0.9999, left).commands
 
 
 @pytest.mark.parametrize("affinity", [0.0, 0.25, 0.5, 0.9])

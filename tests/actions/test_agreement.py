@@ -61,7 +61,7 @@ def test_one_pg_that_is_elsewhere_is_enough() -> None:
     assert refused(a_plan(changed_pg(view(), pg.id, up=up, acting=up), a_drain()))
 
 
-def test_who_leads_the_copies_is_not_compared() -> None:
+def test_the_primary_of_a_pg_is_not_compared_with_the_computed_one() -> None:
     pg = next(pg for pg in view().pgs.values() if 0 in pg.up)
     turned = (*pg.up[1:], pg.up[0])
     assert not refused(a_plan(changed_pg(view(), pg.id, up=turned, acting=turned), a_drain()))

@@ -161,7 +161,7 @@ FORBIDDEN: tuple[Sent, ...] = (
 
 
 @pytest.mark.parametrize("sent", FORBIDDEN, ids=lambda sent: f"{sent[1]} {sent[2]}"[:60])
-def test_what_could_harm_is_not_covered(sent: Sent) -> None:
+def test_a_command_that_could_harm_is_covered_by_no_grant(sent: Sent) -> None:
     assert not any(grant.covers(*sent) for grant in GRANTS)
 
 

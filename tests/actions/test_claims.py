@@ -41,7 +41,7 @@ def test_a_pair_that_a_weight_was_to_make_void_and_that_stands_is_not_put_back_o
     assert drain.saved[KEY] == ""
 
 
-def test_what_one_drain_learns_of_anothers_pair_holds_for_every_drain_that_found_it() -> None:
+def test_a_removed_pair_that_one_drain_notices_counts_as_removed_for_every_drain_that_found_it() -> None:
     left = a_drain(TWO, saved={KEY: THEIRS}, ours={KEY: THEIRS})
     moved = a_drain(FREE[0], saved={KEY: THEIRS}, ours={KEY: f"{ONE}>{FREE[1]}"})
     for drain in fold(show(), left, moved):

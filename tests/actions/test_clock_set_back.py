@@ -163,7 +163,7 @@ def test_reservations_that_a_host_told_of_in_the_future_are_not_in_force_and_the
     assert dict(asks.add_to_view(pooled(), NOW - DAY).backfills_in_force) == {0: 6}
 
 
-def test_what_is_watched_after_a_command_is_watched_no_longer_for_a_clock_set_back() -> None:
+def test_a_clock_set_back_does_not_prolong_the_watch_on_pgs_after_a_command() -> None:
     reader = begun()
     reader.note_command(Reweight(OsdId(0), 0.5), AT)
     reader.list_due_commands(AT - DAY)

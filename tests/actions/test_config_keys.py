@@ -13,7 +13,7 @@ from tests.actions.made_channel import MonInMemory
 LONG = "".join(f"{number:07d}é" for number in range(20_000))
 
 
-def test_what_was_never_written_is_none_and_has_no_name() -> None:
+def test_a_key_that_was_never_written_reads_as_none_and_is_not_listed() -> None:
     keep = ConfigKeys(MonInMemory())
     assert keep.read("halt") is None
     assert keep.names() == ()

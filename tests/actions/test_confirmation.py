@@ -134,7 +134,7 @@ def test_a_disk_that_could_not_be_read_bears_nothing_out() -> None:
     assert not is_sound(blind, None)
 
 
-def test_what_was_forecast_is_read_back_from_the_store_after_a_start() -> None:
+def test_the_forecast_history_is_read_back_from_the_store_after_a_start() -> None:
     store, outlook = SqliteStore(MEMORY), bad_outlook(0)
     keep_history(store, outlook)
     history = ForecastHistory()

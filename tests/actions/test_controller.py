@@ -232,7 +232,7 @@ def test_a_cancel_after_the_drain_refills_the_disk_and_restores_all_settings() -
         assert after["up"] == before["up"]
 
 
-def test_what_the_table_lacks_is_refused_and_changes_nothing(run: Run) -> None:
+def test_a_request_that_the_state_table_lacks_is_refused_and_changes_nothing(run: Run) -> None:
     run.tick()
     drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now)
     with pytest.raises(NotInTable):
@@ -278,7 +278,7 @@ def test_a_rejection_during_which_another_process_approves_changes_nothing(run: 
     assert "(ada)" not in run.transcript(drain)
 
 
-def test_who_rejects_too_late_is_told_to_cancel_only_while_that_can_be_done() -> None:
+def test_the_refusal_of_a_late_rejection_names_the_cancel_command_only_while_a_cancel_is_possible() -> None:
     assert str(NotProposed(a_drain(state=S.PAUSED))).endswith("give it up: predrain drain cancel osd.0-test")
     for state in (S.CANCELLING, S.CANCELLED, S.HANDED_OVER):
         assert str(NotProposed(a_drain(state=state))).endswith("no longer proposed, and was not rejected")

@@ -241,7 +241,7 @@ def test_a_pg_that_was_never_sent_away_is_not_waited_for_however_long_it_was_idl
     assert "no answer" in run.transcript(drain)
 
 
-def test_what_the_cluster_refuses_three_times_needs_a_person(run: Run) -> None:
+def test_a_drain_whose_command_fails_three_times_running_needs_a_person(run: Run) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
     run.cluster.lose_answers(3, carried_out=False)
@@ -282,7 +282,7 @@ def test_an_operators_hand_on_the_weight_is_a_conflict_and_a_cancel_leaves_it(ru
     run.ticks(4)
     run.cluster.apply(Reweight(OsdId(0), 0.5))
     run.ticks(3)
-    assert any("somebody else changed it" in sentence for sentence in run.known(drain).held_by)
+    assert any("another party changed it" in sentence for sentence in run.known(drain).held_by)
     run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
     ended = run.until(drain, S.CANCELLED)
     assert run.cluster.view().osds[OsdId(0)].reweight == 0.5
@@ -327,7 +327,7 @@ def test_drains_that_share_pgs_one_after_the_other_do_not_call_each_other_strang
         drains = [run.drain(f"osd.{osd}") for osd in (0, 2, 4, 6)]
         for drain in drains:
             run.until(drain, S.VERIFIED)
-        assert "somebody else" not in "".join(run.transcript(drain) for drain in drains)
+        assert "another party" not in "".join(run.transcript(drain) for drain in drains)
         assert whole(run)
 
 

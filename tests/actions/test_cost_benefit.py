@@ -309,7 +309,7 @@ def test_a_drive_whose_drain_does_not_pay_is_not_drained_though_it_is_bad() -> N
     assert judged(weak, fates((60, False)), policy=replace(POLICY, failure_cost=5)).drains == 0
 
 
-def test_what_is_saved_is_the_rebuilt_bytes_that_were_not_paid_less_the_moves() -> None:
+def test_the_saved_cost_is_the_cost_of_the_rebuilds_that_were_avoided_less_the_moves() -> None:
     lives = fates((15, True), (60, False))
     worth = judged(bad_on(range(5, 15), range(5, 60)), lives, standing(2))
     assert worth.cost_saved.value == pytest.approx((10 - 2) / 10)
@@ -328,12 +328,12 @@ def test_the_ladder_tells_other_costs_beside_the_one_that_is_set() -> None:
     p.p_fail_30d[1:] = np.linspace(0.001, 0.05, 30, dtype=np.float32)[:, None]
     lives = fates((15, True), *[(90, False)] * 29, end=90)
     quiet = replace(POLICY, mass_suspicion_min=31, mass_suspicion_window=timedelta(days=1))
-    rungs = compare_failure_costs(p, lives, standing(30), quiet, NOTCH, resamples=20)
-    told = format_cost_table(rungs)
-    by_name = {rung.name: rung for rung in rungs}
-    assert [rung.failure_cost for rung in rungs] == [2.5, 5.0, 10.0, 20.0, 40.0]
+    cost_rows = compare_failure_costs(p, lives, standing(30), quiet, NOTCH, resamples=20)
+    told = format_cost_table(cost_rows)
+    by_name = {cost_row.name: cost_row for cost_row in cost_rows}
+    assert [cost_row.failure_cost for cost_row in cost_rows] == [2.5, 5.0, 10.0, 20.0, 40.0]
     assert by_name[f"failure_cost {HERE}"].worth.for_nothing == 0
     assert by_name[f"failure_cost {HERE}"].worth.cost_saved.value == pytest.approx(0.9)
     assert by_name["failure_cost x 4"].worth.for_nothing == 16
-    assert len(told.splitlines()) == 2 + 1 + len(rungs)
+    assert len(told.splitlines()) == 2 + 1 + len(cost_rows)
     assert "90.0 %" in told

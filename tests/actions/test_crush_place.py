@@ -218,8 +218,8 @@ def test_an_erasure_code_as_wide_as_the_hosts_has_a_hole_once_an_osd_is_out() ->
 def test_an_upmap_moves_one_member_and_keeps_the_others() -> None:
     up = place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {})[PG]
     free = next(osd for osd in range(10) if osd // 2 not in {member // 2 for member in up})
-    pinned = place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {PG: ((up[1], free),)})[PG]
-    assert pinned == (up[0], free, up[2])
+    mapped = place_pgs(SMALL, pool(3, 1, erasure=False), ALL_IN, {PG: ((up[1], free),)})[PG]
+    assert mapped == (up[0], free, up[2])
 
 
 def test_an_upmap_to_an_osd_that_is_out_or_already_there_does_nothing() -> None:
@@ -277,7 +277,7 @@ def test_bytes_that_are_no_crush_dump_are_refused_with_one_sentence() -> None:
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 9), st.lists(st.integers(0, 0x10000), min_size=1, max_size=4), st.booleans())
-def test_whatever_weight_an_osd_passes_on_its_way_to_0_only_stirred_pgs_move(
+def test_only_affected_pgs_move_at_any_weight_that_an_osd_passes_on_its_way_to_0(
     osd: int, weights: list[int], erasure: bool
 ) -> None:
     crush = SMALL_EC_WIDE if erasure else SMALL
@@ -296,7 +296,7 @@ def test_whatever_weight_an_osd_passes_on_its_way_to_0_only_stirred_pgs_move(
     st.lists(st.sampled_from([0.0, 0.4, 1.0, 1.0, 1.0]), min_size=10, max_size=10),
     st.booleans(),
 )
-def test_pgs_stirred_are_the_same_when_another_root_forces_every_osd_to_be_drawn(
+def test_affected_pgs_are_the_same_when_another_root_forces_every_osd_to_be_drawn(
     osd: int, overrides: list[float], erasure: bool
 ) -> None:
     crush = SMALL_EC_WIDE if erasure else SMALL

@@ -87,7 +87,7 @@ def test_whichever_of_two_drains_is_cancelled_the_pair_of_the_other_stays(cancel
     assert find_desired_upmaps(view, gone, ended, [pg.id]) == {pg.id: ()}
 
 
-def test_what_a_cancelled_drain_leaves_for_another_one_is_not_a_strangers() -> None:
+def test_an_upmap_that_a_cancelled_drain_leaves_for_another_drain_counts_as_predrains_own() -> None:
     pg = first_pg()
     one, two = pg.up[:2]
     one_to = next(targets_of(pg, one))

@@ -48,7 +48,7 @@ def test_a_clean_cluster_is_at_rest_and_known(shared_data: Path, release: str) -
     found = survey_pgs(view)
     assert view.statistics_known
     assert view.health == "HEALTH_OK"
-    assert not found.restless
+    assert not found.unclean
     assert not found.broken
 
 
@@ -65,7 +65,7 @@ def test_a_draining_cluster_has_pgs_on_their_way_to_other_osds(shared_data: Path
     view = recorded(shared_data, release, "draining")
     found = survey_pgs(view)
     assert view.osds[OsdId(0)].crush_weight == 0.0
-    assert found.restless
+    assert found.unclean
     assert sum(found.incoming.values()) > 0
     assert any(OsdId(0) in pg.acting and OsdId(0) not in pg.up for pg in view.pgs.values())
 
@@ -101,7 +101,7 @@ def test_a_mgr_that_has_just_begun_knows_nothing_though_health_says_ok(
     assert view.dump_version < before.dump_version
 
 
-def test_what_is_in_the_map_is_in_the_view() -> None:
+def test_the_values_of_the_osd_map_are_in_the_view() -> None:
     view = view_of(sample("reef-degraded").answers)
     assert view.epoch == 42
     assert len(view.upmap_items) == 10

@@ -72,7 +72,7 @@ def test_a_small_cluster_is_asked_for_every_pg_whole_and_a_large_one_briefly() -
     assert PG_DUMP.name in names(large, AT + timedelta(minutes=10))
 
 
-def test_what_seldom_changes_is_asked_seldom_and_remembered_between() -> None:
+def test_an_answer_that_seldom_changes_is_asked_for_seldom_and_remembered_between_looks() -> None:
     reader = begun()
     assert {"osd_metadata", "device_ls"}.isdisjoint(names(reader, AT + LOOK))
     fresh = brief(replace(CLEAN, at=AT + LOOK))

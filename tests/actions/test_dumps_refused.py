@@ -46,7 +46,7 @@ def test_without_a_needed_answer_there_is_no_view(name: str) -> None:
     assert f"ceph {name.replace('_', ' ')}" in refused(without(CLEAN, name))
 
 
-def test_what_is_not_needed_is_unknown_when_it_is_missing() -> None:
+def test_a_missing_answer_that_is_not_needed_leaves_its_values_unknown() -> None:
     view = view_of(without(CLEAN, "device_ls", "osd_metadata", "balancer_status", "versions", "config_show"))
     assert {osd.device for osd in view.osds.values()} == {None}
     assert view.balancer_active, "a balancer that does not answer may be on"
@@ -98,7 +98,7 @@ def test_an_unknown_pg_state_is_kept_as_it_is_and_counts_as_bad() -> None:
     )
     odd = [pg for pg in view.pgs.values() if "levitating" in pg.states]
     assert len(odd) == 1
-    assert odd[0].id in survey_pgs(view).restless
+    assert odd[0].id in survey_pgs(view).unclean
     assert not steps(view)
 
 
@@ -160,7 +160,7 @@ IMPOSSIBLE: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 
 @pytest.mark.parametrize("what", IMPOSSIBLE)
-def test_what_cannot_be_is_refused_in_one_sentence(what: str) -> None:
+def test_an_impossible_answer_is_refused_in_one_sentence(what: str) -> None:
     name, change = IMPOSSIBLE[what]
     assert f"ceph {name.replace('_', ' ')}" in refused(changed(CLEAN, name, change))
 

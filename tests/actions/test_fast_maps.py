@@ -162,7 +162,9 @@ def test_a_cancel_ends_with_the_value_that_was_found() -> None:
 
 
 @pytest.mark.parametrize("theirs", ["0.5", None])
-def test_what_an_operator_sets_or_removes_is_theirs_for_the_rest_of_the_drain(theirs: str | None) -> None:
+def test_an_interval_that_an_operator_sets_or_removes_stays_so_for_the_rest_of_the_drain(
+    theirs: str | None,
+) -> None:
     with running() as run:
         drain = fast(run)
         run.cluster.apply(SetOption(PROPOSE_INTERVAL, theirs, "mon"))
@@ -299,7 +301,7 @@ def test_the_record_goes_when_nothing_stands() -> None:
         assert kept.signed.read(RECORD) is None
 
 
-def test_what_is_left_is_told_with_the_command_that_gives_it_back() -> None:
+def test_an_interval_that_is_left_set_is_reported_with_the_command_that_gives_it_back() -> None:
     with running(**{f"mon__{PROPOSE_INTERVAL}": "0.75"}) as run:
         drain = fast(run)
         view = run.cluster.view()

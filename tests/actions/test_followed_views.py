@@ -64,7 +64,7 @@ def test_index_layout_and_survey_follow_a_cluster_through_mishaps(name: str, see
         check_view(view)
         survey = survey_pgs(view, survey)
         assert survey == survey_pgs(view)
-        assert list(survey.restless) == list(survey_pgs(view).restless)
+        assert list(survey.unclean) == list(survey_pgs(view).unclean)
         assert cluster.thin_pgs == sum(pg.copies < pg.pool.size for pg in truth.pgs.values())
         known = {osd: row for osd, row in view.osds.items() if row.used_bytes is not None}
         held = {osd: truth.used_bytes[osd] + truth.deleting_bytes[osd] for osd in known}
@@ -93,8 +93,8 @@ def test_the_pgs_found_by_an_osd_are_those_that_name_it_by_their_report_or_by_th
         by_map = {id_ for id_, up in away.items() if set(up).intersection(osds)}
         found = survey.find_ids_by_osds(osds)
         assert found == by_report | by_map
-        assert survey.list_restless_pgs(found) == [
-            survey.restless[id_] for id_ in view.pgs if id_ in found and id_ in survey.restless
+        assert survey.list_unclean_pgs(found) == [
+            survey.unclean[id_] for id_ in view.pgs if id_ in found and id_ in survey.unclean
         ]
 
 

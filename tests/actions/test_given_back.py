@@ -50,7 +50,7 @@ def test_a_profile_is_held_and_given_back() -> None:
 
 
 @pytest.mark.slow
-def test_what_the_mon_did_not_have_is_removed_again_and_not_set_to_a_default() -> None:
+def test_a_setting_that_the_mon_did_not_have_is_removed_again_and_not_set_to_a_default() -> None:
     before = {"global/osd_max_backfills": "8"}
     with held(before) as run:
         drain = run.drain("osd.0")
@@ -62,7 +62,9 @@ def test_what_the_mon_did_not_have_is_removed_again_and_not_set_to_a_default() -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theirs", ["4", None])
-def test_what_an_operator_sets_meanwhile_stays_and_the_journal_says_so(theirs: str | None) -> None:
+def test_a_setting_that_an_operator_changes_during_a_drain_stays_and_the_journal_says_so(
+    theirs: str | None,
+) -> None:
     with held({BACKFILLS: "8"}) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)
@@ -70,12 +72,12 @@ def test_what_an_operator_sets_meanwhile_stays_and_the_journal_says_so(theirs: s
         run.cluster.apply(SetOption("osd_max_backfills", theirs))
         run.until(drain, S.VERIFIED)
         assert settings_of(run).get(BACKFILLS) == theirs
-        assert f"leave option/osd_max_backfills at {theirs or '-'}: somebody else set it" in run.transcript(
+        assert f"leave option/osd_max_backfills at {theirs or '-'}: another party set it" in run.transcript(
             drain
         )
 
 
-def test_what_an_operator_sets_while_a_drain_is_paused_survives_its_cancel() -> None:
+def test_a_setting_that_an_operator_changes_while_a_drain_is_paused_survives_the_cancel() -> None:
     with held({BACKFILLS: "8"}) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)
@@ -202,7 +204,7 @@ def test_a_throttle_is_wanted_back_of_a_drain_that_a_person_paused_as_well() -> 
 
 
 @pytest.mark.slow
-def test_what_an_operator_lowers_again_in_trouble_is_not_raised_over_their_head() -> None:
+def test_a_throttle_that_an_operator_lowers_again_in_trouble_is_not_raised_again() -> None:
     with Run(replace(wide_spec(hosts=8), settings=SHARED), policy=Policy(out_share_max=0.5)) as run:
         drain = in_trouble(run)
         run.ticks(2)
@@ -212,7 +214,7 @@ def test_what_an_operator_lowers_again_in_trouble_is_not_raised_over_their_head(
         assert settings_of(run) == {BACKFILLS: "1"}
         run.until(drain, S.VERIFIED)
         assert settings_of(run) == {BACKFILLS: "1"}
-        assert "leave option/osd_max_backfills at 1: somebody else set it" in run.transcript(drain)
+        assert "leave option/osd_max_backfills at 1: another party set it" in run.transcript(drain)
 
 
 @pytest.mark.slow
@@ -242,4 +244,4 @@ def test_a_throttle_that_one_drain_lowers_again_after_trouble_is_no_strangers_to
         run.until(goes_on, S.VERIFIED)
         run.until(waits, S.VERIFIED)
         assert is_given_back(run)
-        assert "somebody else" not in run.transcript(waits) + run.transcript(goes_on)
+        assert "another party" not in run.transcript(waits) + run.transcript(goes_on)

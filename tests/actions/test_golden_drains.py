@@ -39,4 +39,4 @@ def test_a_drain_goes_as_it_is_written_down(name: str) -> None:
 
 
 def test_the_golden_drain_whose_target_fills_shows_a_pin_kept_elsewhere() -> None:
-    assert "kept by a new pin" in (FOLDER / "target_fills.txt").read_text()
+    assert "kept in place by new upmap items" in (FOLDER / "target_fills.txt").read_text()

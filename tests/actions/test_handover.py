@@ -165,7 +165,7 @@ def test_after_the_hand_over_no_upmap_names_the_disk_and_nothing_of_the_drain_st
     assert not [name for name in run.keep.names() if name.startswith("drain/")]
 
 
-def test_what_an_ended_drain_left_standing_is_put_back_by_whoever_comes_next() -> None:
+def test_settings_that_an_ended_drain_left_standing_are_put_back_by_the_next_controller() -> None:
     spec = replace(wide_spec(), settings={"osd/osd_max_backfills": "1"}, balancer=False)
     with Kept(spec) as run:
         run.tick()

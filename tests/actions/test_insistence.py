@@ -158,7 +158,7 @@ def test_a_drain_of_which_nobody_insists_holds_beside_one_of_which_somebody_does
 
 
 @pytest.mark.slow
-def test_who_insists_is_held_by_every_other_guard_all_the_same() -> None:
+def test_a_drain_with_an_insistence_is_still_held_by_every_other_guard() -> None:
     with Run(wide_spec(used=0.3)) as run:
         drain = closed(run)
         insist(run, drain, "window")

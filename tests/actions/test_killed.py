@@ -123,8 +123,8 @@ def test_a_pg_that_a_dead_process_set_moving_by_an_override_still_counts_against
             run.tick()
         run.started()
         run.drain("osd.8")
-        pins = len(run.cluster.view().upmap_items)
-        while len(run.cluster.view().upmap_items) <= pins:
+        upmaps = len(run.cluster.view().upmap_items)
+        while len(run.cluster.view().upmap_items) <= upmaps:
             run.tick()
         assert not moves(run, pg)
 

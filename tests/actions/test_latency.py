@@ -68,7 +68,7 @@ def test_a_single_spike_moves_nothing() -> None:
     assert set(found) == {1.0}
 
 
-def test_what_a_drain_costs_does_not_become_usual() -> None:
+def test_latency_that_a_drain_causes_does_not_become_usual() -> None:
     found = ratios(8, lambda hour: 8.0 if hour < 1 else 12.0, since=2, busy=lambda hour: hour >= 1, noise=0.0)
     assert set(found) == {1.5}
 
@@ -121,7 +121,7 @@ def fed(
 END = BEGIN + timedelta(seconds=1850)
 
 
-def test_what_the_host_counted_is_believed_before_the_probe_and_the_probe_before_osd_perf() -> None:
+def test_latency_counted_by_the_host_is_believed_before_the_probe_and_the_probe_before_osd_perf() -> None:
     latencies = LatencyHistory()
     fed(latencies, LatencySource.PERF, 10.0, 40.0)
     assert latencies.update_ratios(END, []) == {ONE: 4.0}
@@ -160,7 +160,7 @@ def test_the_slowest_probe_of_the_last_minute_is_kept_though_medians_pass_over_i
         max_size=300,
     )
 )
-def test_whatever_comes_in_a_ratio_is_finite_and_above_0(
+def test_a_latency_ratio_is_finite_and_above_0_for_any_samples(
     rows: list[tuple[int, LatencySource, float, float, bool]],
 ) -> None:
     latencies, now = LatencyHistory(), BEGIN

@@ -47,7 +47,7 @@ def test_it_is_not_believed_to_the_end_of_the_lock() -> None:
     assert not two.hold()
 
 
-def test_who_was_stopped_past_the_expiry_does_not_hold_it_and_the_next_one_does() -> None:
+def test_a_controller_stopped_past_the_expiry_does_not_hold_the_lease_and_the_next_one_does() -> None:
     hand, _, one, two = world()
     one.hold()
     hand.at += one.seconds + 1

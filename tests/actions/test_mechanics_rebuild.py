@@ -1,4 +1,4 @@
-"""A disk too sick to be read: it stops leading PGs first, a few at a time, and only then its data leaves."""
+"""A disk too sick to be read: it becomes the primary of no PG first, a few at a time, and only then its data leaves."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_the_lead_goes_first_in_rungs_within_the_peering_budget_and_then_the_dat
         run.until(drain, S.VERIFIED)
         sent = run.watched.commands
         rungs = [at for at, command in enumerate(sent) if isinstance(command, PrimaryAffinity)]
-        pins = [at for at, command in enumerate(sent) if isinstance(command, SetUpmap)]
+        upmaps = [at for at, command in enumerate(sent) if isinstance(command, SetUpmap)]
         assert len(rungs) >= led_before / run.policy.peering_max
         assert sent[rungs[0]] != PrimaryAffinity(OsdId(0), 0.0)
-        before_pins = [at for at in rungs if at < pins[0]]
+        before_pins = [at for at in rungs if at < upmaps[0]]
         assert sent[before_pins[-1]] == PrimaryAffinity(OsdId(0), 0.0)
         assert whole(run)
         assert empty(run, 0)

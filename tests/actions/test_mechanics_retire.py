@@ -346,14 +346,14 @@ def test_without_upmaps_a_removal_is_refused_with_the_way_out(client: str) -> No
     assert f"require_min_compat_client is {client}. Drain it to be replaced, and take the weight" in told
 
 
-def test_the_plan_of_a_removal_counts_the_pgs_that_it_will_pin() -> None:
+def test_the_plan_of_a_removal_counts_the_pgs_that_it_will_keep_in_place() -> None:
     view = replace(Run(SPEC).cluster.view(), as_of=a_context(calm_view()).now)
     drain = replace(a_drain(), intent=Intent.REMOVE)
     made = a_plan(view, drain)
     gone = compute_up_sets(view, (), crush=apply_crush_weights(view, {OsdId(0): 0.0}))
     changed = {pg for pg in gone if gone[pg] != view.pgs[pg].up}
-    assert changed <= set(made.stirred)
-    assert "pinned where they are" in made.why
+    assert changed <= set(made.affected_pgs)
+    assert "kept in place by upmap items" in made.why
     assert made.bounds[-1].kind is BoundKind.WEIGHT_ZERO
 
 
@@ -370,7 +370,7 @@ def test_a_pg_that_another_drain_sends_on_is_not_pinned_back_by_a_removal_that_k
         run.controller.requests.resume(removal.id, "operator", run.cluster.now)
         run.until(other, S.VERIFIED)
         run.until(removal, S.VERIFIED)
-        assert "the last pin does not stand" not in run.transcript(removal)
+        assert "the last ones do not stand" not in run.transcript(removal)
         assert whole(run)
 
 

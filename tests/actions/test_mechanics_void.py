@@ -89,13 +89,13 @@ def test_an_upmap_falls_where_a_weight_leaves_its_source_to_no_pg() -> None:
     free = next(
         osd for osd in view.osds if view.osds[osd].host not in {view.osds[OsdId(o)].host for o in pg.up}
     )
-    pinned = replace(view, upmap_items={pg.id: ((6, int(free)),)})
+    mapped = replace(view, upmap_items={pg.id: ((6, int(free)),)})
     six = OsdId(6)
-    assert find_dropped_upmaps(pinned, {six: 0.0}, {}) == {pg.id}
-    assert find_dropped_upmaps(pinned, {}, {six: 0.0}) == {pg.id}
-    assert not find_dropped_upmaps(pinned, {OsdId(free): 0.5}, {}), "its target stays in"
-    assert not find_dropped_upmaps(pinned, {}, {})
-    assert not find_dropped_upmaps(pinned, {}, {six: 0.0}, [PgId("1.ffff")]), "the weight does not reach it"
+    assert find_dropped_upmaps(mapped, {six: 0.0}, {}) == {pg.id}
+    assert find_dropped_upmaps(mapped, {}, {six: 0.0}) == {pg.id}
+    assert not find_dropped_upmaps(mapped, {OsdId(free): 0.5}, {}), "its target stays in"
+    assert not find_dropped_upmaps(mapped, {}, {})
+    assert not find_dropped_upmaps(mapped, {}, {six: 0.0}, [PgId("1.ffff")]), "the weight does not reach it"
 
 
 def test_a_weight_changes_the_choice_of_those_pgs_alone_for_which_crush_chooses_the_osd() -> None:

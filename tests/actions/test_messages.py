@@ -142,12 +142,12 @@ def test_a_cancel_of_a_disk_that_is_down_does_not_say_that_pgs_come_back_to_it()
         assert all("no PG comes back to osd.0, which Ceph has down or out" in line for line in seen)
 
 
-def test_what_is_expected_to_take_less_than_a_minute_is_not_told_as_about_that() -> None:
+def test_an_estimate_of_less_than_a_minute_is_shown_without_the_word_about() -> None:
     assert describe_estimate(0.001) == "less than a minute"
     assert describe_estimate(0.5) == "about 30 min"
 
 
-def test_who_asks_for_a_drain_that_is_being_cancelled_is_not_told_to_cancel_it() -> None:
+def test_the_refusal_of_a_second_drain_does_not_advise_a_cancel_while_the_first_is_being_cancelled() -> None:
     with Run(wide_spec(pg_num=32)) as run:
         drain = run.drain("osd.0")
         said = str(DrainStands(replace(drain, state=S.CANCELLING)))

@@ -39,7 +39,7 @@ def hidden_target(run: Run) -> tuple[Drain, OsdId]:
 
 
 @pytest.mark.slow
-def test_who_chooses_other_targets_gets_a_plan_without_those_in_trouble_and_the_drain_ends() -> None:
+def test_a_choice_of_other_targets_makes_a_plan_without_targets_in_trouble_and_the_drain_ends() -> None:
     policy = Policy(ways_out_after=timedelta(minutes=10))
     with Run(wide_spec(used=0.3), policy=policy) as run:
         drain, target = hidden_target(run)

@@ -27,7 +27,12 @@ from predrain.actions.core.pacing import (
 from predrain.actions.core.situation import SentMemory
 from predrain.actions.engine.progress import pace_drain
 from predrain.actions.mechanics.drain_steps import pull_back
-from predrain.actions.mechanics.override_reweight import FULL, compute_override_draws, rung_down, rung_up
+from predrain.actions.mechanics.override_reweight import (
+    FULL,
+    choose_higher_weight,
+    choose_lower_weight,
+    compute_override_draws,
+)
 from predrain.data.ids import OsdId, PgId
 from tests.actions.made import NOW, POLICY, a_context, a_drain, a_plan, calm_view, changed_pg
 from tests.settings_by_text import by_setting
@@ -216,7 +221,7 @@ def test_the_journal_names_the_worst_ratio_and_the_slowest_single_operation() ->
     assert latency_seen(calm_view(), []) == ""
 
 
-def test_what_waits_for_backfill_is_pinned_back_to_where_its_data_is() -> None:
+def test_a_pg_that_waits_for_backfill_is_mapped_back_to_where_its_data_is() -> None:
     view = calm_view()
     drain = a_drain()
     drain = replace(drain, plan=a_plan(view, drain))
@@ -249,7 +254,7 @@ DRAWS = st.dictionaries(
 def test_rungs_down_turn_away_every_pg_once_and_few_at_a_time(drawn: dict[PgId, int], allowed: int) -> None:
     weight, rungs = 1.0, 0
     while weight > 0.0:
-        lower = rung_down(drawn, weight, 0.0, allowed)
+        lower = choose_lower_weight(drawn, weight, 0.0, allowed)
         assert lower < weight
         turned = [d for d in drawn.values() if round(lower * FULL) <= d < round(weight * FULL)]
         assert len(turned) <= allowed or len(set(turned)) < len(turned)
@@ -261,7 +266,7 @@ def test_rungs_down_turn_away_every_pg_once_and_few_at_a_time(drawn: dict[PgId, 
 def test_rungs_up_take_back_few_at_a_time_and_arrive(drawn: dict[PgId, int], allowed: int) -> None:
     weight = 0.0
     while weight < 1.0:
-        higher = rung_up(drawn, weight, 1.0, allowed)
+        higher = choose_higher_weight(drawn, weight, 1.0, allowed)
         assert higher > weight
         weight = higher
 

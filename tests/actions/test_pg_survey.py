@@ -13,7 +13,7 @@ def test_a_pg_of_an_osd_that_is_down_lacks_a_copy_before_it_has_reported_that() 
     served = {pg.id for pg in view.pgs.values() if OsdId(0) in pg.acting}
     survey = survey_pgs(view)
     assert served
-    assert served == survey.restless.keys()
+    assert served == survey.unclean.keys()
     assert not [pg for pg in served if survey.is_whole(view.pgs[pg])]
     assert refuse_short(served, a_context(view)) is not None
 
@@ -25,4 +25,4 @@ def test_a_survey_that_follows_another_one_sees_an_osd_go_down_and_come_up() -> 
     second = survey_pgs(down, first)
     third = survey_pgs(calm, second)
     assert second == survey_pgs(down)
-    assert (len(second.restless) > 0, third.restless) == (True, {})
+    assert (len(second.unclean) > 0, third.unclean) == (True, {})

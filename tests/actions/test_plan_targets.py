@@ -95,7 +95,7 @@ def check_legal(view: ClusterView, made: Plan) -> None:
     """Every line of the plan ends on a legal set that upmaps can express."""
     pool = view.pools[1]
     region = find_failure_domains(view.crush, view.pools[1])
-    raw = compute_up_sets(view, (), pinned=False)
+    raw = compute_up_sets(view, (), with_upmaps=False)
     for line in list_plan_lines(view, made):
         assert region.is_legal(line.after), line
         pairs = pairs_for(raw[line.pg], line.after, view.upmap_items.get(line.pg, ()), ordered=pool.erasure)
@@ -277,7 +277,7 @@ def test_a_sick_disk_stops_leading_first_and_the_plan_says_what_of_it_is_still_r
     view = view_of()
     made = a_plan(view, replace(drained(), spare_reads=True))
     assert made.mechanic is Mechanic.REBUILD
-    assert "stops leading PGs" in made.why
+    assert "becomes the primary of no PG" in made.why
     assert any("would be at min_size or below" in sentence for sentence in made.rejected)
     coded = view_of(EC_HOST, 4, erasure=True)
     assert "its shards are read all the same" in a_plan(coded, replace(drained(), spare_reads=True)).why

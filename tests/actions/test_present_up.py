@@ -40,8 +40,8 @@ def _allow(view: ClusterView) -> Allowance:
 @pytest.mark.parametrize(
     "rung",
     [
-        lambda view: override_reweight.next_rung(view, OSD, _allow(view), 3),
-        lambda view: crush_weight_ladder.next_rung(view, OSD, 0.0, _allow(view), 3, idle=True),
+        lambda view: override_reweight.build_override_step(view, OSD, _allow(view), 3),
+        lambda view: crush_weight_ladder.build_weight_step(view, OSD, 0.0, _allow(view), 3, idle=True),
     ],
     ids=["override", "weight"],
 )
@@ -64,7 +64,7 @@ def test_a_removal_pins_no_pg_back_that_a_person_has_just_sent_on(unreported: Cl
     view = changed_osd(unreported, OSD, reweight=0.0)
     drain = a_drain(intent=Intent.REMOVE)
     drain = replace(drain, plan=a_plan(calm_view(), drain))
-    batch = crush_removal.next_rung(view, drain, OSD, a_context(view, drain), _allow(view))
+    batch = crush_removal.build_removal_step(view, drain, OSD, a_context(view, drain), _allow(view))
     now = compute_up_sets(view)
     sent_on = {pg for pg in now if now[pg] != view.pgs[pg].up}
     lowest = compute_up_sets(view, crush=apply_crush_weights(view, {OSD: 0.0}))
@@ -89,7 +89,7 @@ def test_upmaps_to_an_osd_go_a_few_at_a_time_before_its_override_reaches_zero() 
     assert sum(OSD in pg.up for pg in view.pgs.values()) >= 8
     seen: list[int] = []
     while view.osds[OSD].reweight > 0:
-        batch = override_reweight.next_rung(view, OSD, _allow(view), 3)
+        batch = override_reweight.build_override_step(view, OSD, _allow(view), 3)
         before = compute_up_sets(view)
         for command in batch.commands:
             if isinstance(command, RemoveUpmap):

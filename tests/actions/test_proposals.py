@@ -111,7 +111,7 @@ def test_a_warning_whose_drain_pays_is_proposed_with_the_decision_in_one_line() 
     assert "moving 60 GB now costs 60; waiting costs 360" in answer.drain.plan.why
 
 
-def test_what_a_failure_costs_decides_which_disks_are_proposed() -> None:
+def test_the_cost_of_a_failure_decides_which_disks_are_proposed() -> None:
     outlook = bad_outlook(0, p_fail_7d=0.01, p_fail_14d=0.02, p_fail_30d=0.05)
     for cost, asked in ((10.0, 1), (30.0, 1)):
         policy = replace(POLICY, failure_cost=cost)

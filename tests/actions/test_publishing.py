@@ -66,14 +66,14 @@ def test_while_the_mgr_would_act_on_it_nothing_is_told_ours_is_withdrawn_and_the
 
 
 @pytest.mark.parametrize("status", [Status.GOOD, Status.BAD])
-def test_what_somebody_else_published_is_never_touched(status: Status) -> None:
+def test_a_life_expectancy_that_another_party_published_is_never_changed(status: Status) -> None:
     view = quiet(lives={device(0): (TODAY, TODAY + timedelta(days=3))})
     told = judged(view, bad_outlook(0, status=status), ledger={device(0): (BAD,)})
     assert told.commands == ()
     assert told.ledger == {}
 
 
-def test_what_stands_is_not_told_again_until_it_is_a_week_old() -> None:
+def test_a_published_life_expectancy_is_not_published_again_until_it_is_a_week_old() -> None:
     fresh = quiet(lives={device(0): BAD})
     assert judged(fresh, bad_outlook(0), ledger={device(0): (BAD,)}).commands == ()
     old = (BAD[0] - timedelta(days=7), BAD[1] - timedelta(days=7))

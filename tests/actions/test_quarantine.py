@@ -216,7 +216,7 @@ def test_the_process_may_die_between_any_two_steps(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_what_lasts_is_proposed_for_a_drain_which_takes_the_quarantine_over(run: Run) -> None:
+def test_an_osd_that_stays_slow_is_proposed_for_a_drain_that_takes_the_quarantine_over(run: Run) -> None:
     before = run.cluster.view().osds[OSD].primary_affinity
     first = quarantined(run)
     for _ in range(2_000):

@@ -160,7 +160,7 @@ def test_new_children_are_started_only_so_often(opened: Open) -> None:
     assert channel.ask("mon", "x").ok
 
 
-def test_what_a_library_prints_does_not_come_between_the_messages(opened: Open) -> None:
+def test_output_that_a_library_prints_does_not_come_between_the_messages(opened: Open) -> None:
     channel = opened()
     assert channel.ask("mon", "chatter").err == "done chatter"
     assert channel.ask("mon", "chatter").err == "done chatter"
@@ -198,7 +198,9 @@ def test_a_hanging_connection_ends_by_the_deadline(opened: Open) -> None:
 @pytest.mark.parametrize(
     ("conf", "says"), [("refused", "does not accept the key"), ("nowhere", "cannot be read")]
 )
-def test_what_waiting_does_not_cure_is_one_sentence_with_the_cure(opened: Open, conf: str, says: str) -> None:
+def test_a_connection_fault_that_waiting_does_not_cure_is_reported_in_one_sentence_with_the_cure(
+    opened: Open, conf: str, says: str
+) -> None:
     with pytest.raises(NotConnected, match=says) as refusal:
         opened(conf=conf).ask("mon", "x")
     assert "[ceph]" in str(refusal.value) or "predrain ceph auth" in str(refusal.value)

@@ -58,7 +58,7 @@ def channel(recording: ClusterRecording) -> Answering:
     return Answering(recording)
 
 
-def test_what_was_recorded_reads_back_to_the_same_view(tmp_path: Path) -> None:
+def test_a_recording_reads_back_to_the_same_view(tmp_path: Path) -> None:
     live = sample("reef-degraded")
     made = record_cluster_answers(channel(live), AT)  # type: ignore[arg-type]
     write_recording(made, tmp_path / "a.zip")
@@ -115,7 +115,7 @@ def test_a_recorded_cluster_refuses_every_command(command: Reweight | SetUpmap) 
     [b"", b"no zip", (SAMPLES / "reef-degraded.zip").read_bytes()[:9000]],
     ids=["empty", "no zip", "cut short"],
 )
-def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, raw: bytes) -> None:
+def test_a_file_that_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, raw: bytes) -> None:
     (tmp_path / "a.zip").write_bytes(raw)
     with pytest.raises(UnreadableRecording, match="predrain cluster record"):
         read_recording(tmp_path / "a.zip")

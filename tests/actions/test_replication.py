@@ -78,7 +78,7 @@ def test_a_drain_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "predrain-drain 2\n{}", "predrain-drain 1\n{}", "hello"])
-def test_what_cannot_be_read_names_the_key_to_look_at(text: str) -> None:
+def test_the_refusal_of_an_unreadable_drain_copy_names_the_config_key_to_look_at(text: str) -> None:
     with pytest.raises(ClusterUnreachable, match="ceph config-key get predrain"):
         decode_drain_copy("drain/osd.0", text)
 
@@ -136,14 +136,14 @@ def test_with_the_clusters_copy_deleted_it_is_written_anew_and_the_drain_goes_on
     run.started()
     run.tick()
     assert name_of(drain) in run.keep.texts
-    assert "written anew" in run.transcript(drain)
+    assert "written again" in run.transcript(drain)
     run.until(drain, S.VERIFIED)
     assert whole(run)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cancels", [True, False])
-def test_what_has_ended_leaves_no_drain_in_the_cluster(run: Kept, cancels: bool) -> None:
+def test_an_ended_drain_leaves_no_copy_in_the_cluster(run: Kept, cancels: bool) -> None:
     drain = run.drain("osd.0")
     if cancels:
         run.until(drain, S.DRAINING)
@@ -304,7 +304,7 @@ def test_a_word_said_while_the_cluster_is_silent_changes_nothing(run: Kept) -> N
 # -----------------------------------------------------------------------------------------------------
 
 
-def test_who_does_not_lead_looks_on_and_writes_nothing(run: Kept) -> None:
+def test_a_controller_without_the_lease_looks_on_and_writes_nothing(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
     before, journal = run.known(drain), run.store.journal()
@@ -318,7 +318,7 @@ def test_who_does_not_lead_looks_on_and_writes_nothing(run: Kept) -> None:
         run.controller.requests.pause(drain.id, "operator", run.cluster.now)
 
 
-def test_who_loses_the_lease_while_looking_writes_nothing_either(run: Kept) -> None:
+def test_a_controller_that_loses_the_lease_during_a_look_writes_nothing(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
     before, sent = run.known(drain), len(run.watched.commands)
@@ -341,7 +341,7 @@ def test_who_loses_the_lease_while_looking_writes_nothing_either(run: Kept) -> N
 
 
 @pytest.mark.slow
-def test_who_leads_next_goes_on_from_what_the_other_left_in_the_cluster(run: Kept) -> None:
+def test_the_next_leader_goes_on_from_the_copy_that_the_last_leader_left_in_the_cluster(run: Kept) -> None:
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
     first, store = run.controller, run.store

@@ -171,7 +171,7 @@ def test_an_osd_that_does_not_answer_is_unknown_and_does_not_stop_the_look() -> 
     assert OsdId(1) not in later.backfills_in_force
 
 
-def test_what_was_read_two_minutes_ago_is_not_in_force_any_more() -> None:
+def test_reservations_of_an_earlier_look_are_not_in_force_when_the_osd_times_out() -> None:
     channel = OsdsInMemory()
     asks = senses(channel, ALL[:2])
     asks.add_to_view(pooled(), NOW)
@@ -207,7 +207,7 @@ def test_a_summary_of_few_operations_says_nothing() -> None:
     assert [sample.source for sample in from_summary(a_summary(NOW, None))] == [LatencySource.WRITE]
 
 
-def test_what_hosts_counted_gives_a_usual_hour_at_the_first_look() -> None:
+def test_latency_that_hosts_counted_gives_a_usual_hour_at_the_first_look() -> None:
     counted = [a_summary(NOW - timedelta(seconds=15 * n), 30.0 if n < 5 else 10.0) for n in range(240, 0, -1)]
     asks = LatencyObserver(
         OsdsInMemory(perf={0: 10, 1: 10}),  # type: ignore[arg-type]
@@ -237,7 +237,7 @@ def test_windows_of_a_minute_are_a_signal_though_they_come_late() -> None:
     assert dict(ratio)[OsdId(0)] == 1.0
 
 
-def test_what_a_host_counted_while_its_osd_recovered_does_not_become_usual() -> None:
+def test_latency_that_a_host_counted_while_its_osd_recovered_does_not_become_usual() -> None:
     rested = [a_summary(NOW - timedelta(seconds=15 * n), 10.0) for n in range(240, 120, -1)]
     moved = [
         replace(a_summary(NOW - timedelta(seconds=15 * n), 30.0), recovering=True) for n in range(120, 0, -1)
@@ -260,7 +260,7 @@ def test_reservations_that_a_host_told_of_late_are_in_force_and_the_osd_is_not_a
     assert dict(asks.add_to_view(pooled(), NOW + timedelta(seconds=90)).backfills_in_force) == {0: 1}
 
 
-def test_what_a_host_told_more_than_two_minutes_ago_is_asked_of_the_osd() -> None:
+def test_an_osd_is_asked_for_reservations_that_its_host_reported_more_than_two_minutes_ago() -> None:
     channel = OsdsInMemory(reservations=lambda _: DaemonReply(-13, b"", "EACCES"))
     asks = told_by_host((NOW - timedelta(seconds=121), 1), channel=channel)
     assert not asks.add_to_view(pooled(), NOW).backfills_in_force
@@ -314,7 +314,7 @@ def test_a_drain_whose_signal_goes_moves_one_pg_at_a_time_from_then_on() -> None
         assert found.progress.budget == 1
 
 
-def test_what_a_host_counts_of_the_osds_of_another_host_is_no_signal() -> None:
+def test_a_hosts_counts_for_the_osds_of_another_host_are_no_signal() -> None:
     view = pooled()
     machines = {id_: replace(osd, machine=HostName(f"stor-{id_}")) for id_, osd in view.osds.items()}
     view = replace(view, osds=machines)

@@ -16,7 +16,7 @@ from predrain.actions.core.capacity import compute_osd_capacity
 from predrain.actions.core.in_flight import compute_allowance
 from predrain.actions.crush.crush_map import ITEM_NONE
 from predrain.actions.mechanics import crush_weight_ladder, override_reweight
-from predrain.actions.mechanics.drain_steps import next_pins
+from predrain.actions.mechanics.drain_steps import build_upmap_steps
 from predrain.actions.mechanics.step_batch import choose_pg_temp_members, in_turn
 from predrain.actions.simulator import SimulatedCluster
 from predrain.data.ids import OsdId, PgId
@@ -38,7 +38,7 @@ def test_a_walks_pin_names_who_serves_now() -> None:
     view, drain = calm_view(), a_drain()
     drain = replace(drain, plan=a_plan(view, drain))
     context = a_context(view, drain)
-    batch = next_pins(
+    batch = build_upmap_steps(
         view,
         drain,
         OsdId(0),
@@ -46,9 +46,9 @@ def test_a_walks_pin_names_who_serves_now() -> None:
         compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY)),
         3,
     )
-    pins = [command for command in batch.commands if isinstance(command, SetUpmap)]
-    assert len(pins) == len(batch.commands) == 3
-    assert all(set(pin.acting) == set(view.pgs[pin.pg].acting) for pin in pins)
+    upmaps = [command for command in batch.commands if isinstance(command, SetUpmap)]
+    assert len(upmaps) == len(batch.commands) == 3
+    assert all(set(pin.acting) == set(view.pgs[pin.pg].acting) for pin in upmaps)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_walks_pin_names_who_serves_now() -> None:
         ((), (1, 2, 3)),
     ],
 )
-def test_who_serves_on_is_named_in_the_order_in_which_a_primary_would_choose_them(
+def test_members_that_serve_on_are_named_in_the_order_in_which_a_primary_would_choose_them(
     up: tuple[int, ...], told: tuple[int, ...]
 ) -> None:
     """In another order the primary has the mon put it right: a third interval (Pacific, the second of three moved)."""
@@ -78,8 +78,8 @@ def test_a_ladder_names_who_serves_each_pg_that_its_rung_moves() -> None:
     view = calm_view()
     context = a_context(view, a_drain())
     for rung in (
-        lambda allowed: override_reweight.next_rung(view, OsdId(0), allowed, 3),
-        lambda allowed: crush_weight_ladder.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True),
+        lambda allowed: override_reweight.build_override_step(view, OsdId(0), allowed, 3),
+        lambda allowed: crush_weight_ladder.build_weight_step(view, OsdId(0), 0.0, allowed, 3, idle=True),
     ):
         batch = rung(compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY)))
         (command,) = batch.commands
@@ -95,7 +95,7 @@ def test_shards_that_a_ladder_moves_are_not_named_to_a_release_that_may_reorder_
         of_release = replace(view, release=release)
         context = a_context(of_release, a_drain())
         allowed = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
-        (command,) = override_reweight.next_rung(of_release, OsdId(0), allowed, 3).commands
+        (command,) = override_reweight.build_override_step(of_release, OsdId(0), allowed, 3).commands
         assert isinstance(command, Reweight)
         shards = {pg for pg, _ in command.acting if of_release.pools[of_release.pgs[pg].pool].erasure}
         assert bool(shards) is told
@@ -146,9 +146,9 @@ def test_pgs_that_a_weight_moves_peer_for_one_round_of_the_mon_where_it_is_told_
         context = a_context(view, a_drain())
         allowed = compute_allowance(context, POLICY, compute_osd_capacity(context.survey, POLICY))
         (command,) = (
-            override_reweight.next_rung(view, OsdId(0), allowed, 3).commands
+            override_reweight.build_override_step(view, OsdId(0), allowed, 3).commands
             if kind is Reweight
-            else crush_weight_ladder.next_rung(view, OsdId(0), 0.0, allowed, 3, idle=True).commands
+            else crush_weight_ladder.build_weight_step(view, OsdId(0), 0.0, allowed, 3, idle=True).commands
         )
         assert isinstance(command, kind)
         cluster.apply(command if told else replace(command, acting=()))

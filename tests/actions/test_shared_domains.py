@@ -74,7 +74,7 @@ def calm() -> ClusterView:
 
 @given(st.sampled_from([pg.up for pg in calm().pgs.values()]), st.integers(0, 5))
 @settings(deadline=None)
-def test_what_may_come_instead_is_what_is_legal(members: tuple[int, ...], at: int) -> None:
+def test_the_substitutes_for_a_member_are_exactly_the_legal_osds(members: tuple[int, ...], at: int) -> None:
     region = find_failure_domains(calm().crush, calm().pools[1])
     able = {
         osd

@@ -194,7 +194,7 @@ def test_a_forged_drain_of_a_higher_revision_moves_nothing_until_it_is_removed(
         assert len(run.watched.commands) == sent
 
 
-def test_what_an_elder_version_kept_holds_until_a_person_confirmed_the_list_and_then_goes_on(
+def test_a_drain_kept_by_an_older_version_holds_until_a_person_confirms_the_list_and_then_goes_on(
     run: Kept,
 ) -> None:
     drain = run.drain("osd.0")

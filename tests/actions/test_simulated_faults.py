@@ -54,7 +54,7 @@ def walk_target(view: ClusterView, pg: Pg) -> tuple[int, int]:
 def test_a_lost_pin_is_answered_set_and_dropped() -> None:
     cluster = simulated()
     pg = on(cluster.view(), SUSPECT)[0]
-    cluster.drop_pins(1)
+    cluster.drop_upmaps(1)
     assert cluster.apply(SetUpmap(pg.id, (walk_target(cluster.view(), pg),))).text.startswith("set ")
     cluster.advance(3)
     assert pg.id not in cluster.view().upmap_items
@@ -279,7 +279,7 @@ def test_a_hanging_osd_delays_no_pg_that_does_not_peer() -> None:
     assert all(pg.states == {"active", "clean"} for pg in cluster.view().pgs.values())
 
 
-def test_what_clients_write_to_a_moving_pg_is_copied_as_well_and_takes_space_on_every_holder() -> None:
+def test_client_writes_to_a_moving_pg_are_copied_as_well_and_take_space_on_every_holder() -> None:
     cluster, quiet = simulated(), simulated()
     pg = on(cluster.view(), SUSPECT)[0]
     pair = walk_target(cluster.view(), pg)

@@ -140,7 +140,7 @@ def test_a_new_pg_is_unknown_until_its_first_report(cluster: SimulatedCluster) -
     assert "active" in cluster.view().pgs[pg_id(1, 24)].states
 
 
-def test_what_a_split_pg_has_been_filled_with_is_not_copied_again(cluster: SimulatedCluster) -> None:
+def test_data_that_was_copied_before_a_pg_was_split_is_not_copied_again(cluster: SimulatedCluster) -> None:
     parent = pg_id(1, 8)
     pair = find_other(cluster.view(), parent)
     cluster.apply(SetUpmap(parent, (pair,)))
@@ -243,8 +243,8 @@ def test_upmaps_against_the_new_rule_go_and_those_that_obey_it_stay(ruled: Simul
     ruled.set_crush_rule(1, BY_RACK)
     ruled.advance(10)
     for pg in ruled.osdmap.upmaps:
-        pinned = ruled.osdmap.get_upmapped_set(ruled.osdmap.index[pg])
-        assert len({racks[osd] for osd in pinned}) == 3
+        mapped = ruled.osdmap.get_upmapped_set(ruled.osdmap.index[pg])
+        assert len({racks[osd] for osd in mapped}) == 3
 
 
 def test_upmaps_to_osds_that_the_new_rule_does_not_take_go(ruled: SimulatedCluster) -> None:

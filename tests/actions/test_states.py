@@ -44,7 +44,9 @@ def test_every_state_can_be_reached_and_only_ended_ones_cannot_be_left() -> None
 
 
 @given(st.sampled_from(DrainState), st.sampled_from(Event))
-def test_what_the_table_lacks_is_refused_with_what_it_has(state: DrainState, event: Event) -> None:
+def test_an_event_that_the_state_table_lacks_is_refused_with_the_events_that_it_has(
+    state: DrainState, event: Event
+) -> None:
     drain = a_drain(state=state)
     if can_take_event(drain, event):
         assert apply_event(drain, event, NOW).revision == drain.revision + 1

@@ -141,7 +141,7 @@ def seen_much(side: Side) -> Drain:
     return seen
 
 
-def test_who_comes_back_with_more_looks_behind_it_takes_over_what_its_successor_decided(pair: Pair) -> None:
+def test_a_returning_leader_with_more_looks_behind_it_takes_over_its_successors_decision(pair: Pair) -> None:
     drain = under_way(pair)
     pair.lock.owner = ""
     pair.two.tick()
@@ -155,7 +155,7 @@ def test_who_comes_back_with_more_looks_behind_it_takes_over_what_its_successor_
     assert (pair.one.drain().ours, pair.kept(drain).ours) == (left.ours, left.ours)
 
 
-def test_who_comes_back_after_the_end_does_not_take_the_drain_up_again(pair: Pair) -> None:
+def test_a_returning_leader_does_not_take_up_again_a_drain_that_ended_meanwhile(pair: Pair) -> None:
     drain = under_way(pair)
     pair.lock.owner = ""
     pair.two.tick()
@@ -208,7 +208,7 @@ def test_a_drain_that_the_cluster_never_took_gives_way_to_the_successors_of_the_
     assert pair.kept(theirs).id == theirs.id
 
 
-def test_who_was_stopped_in_the_middle_of_a_look_does_not_write_over_its_successors_copy(pair: Pair) -> None:
+def test_a_leader_that_was_stopped_during_a_look_does_not_overwrite_its_successors_copy(pair: Pair) -> None:
     drain = under_way(pair)
     pair.lock.owner = ""
     pair.two.tick()
@@ -244,7 +244,9 @@ def filling(pair: Pair) -> Filling:
     return store
 
 
-def test_who_cannot_write_its_store_lets_go_of_the_lease_and_the_next_one_goes_on(pair: Pair) -> None:
+def test_a_leader_that_cannot_write_its_store_releases_the_lease_and_the_next_leader_goes_on(
+    pair: Pair,
+) -> None:
     store = filling(pair)
     drain = under_way(pair)
     store.full = True
@@ -258,7 +260,7 @@ def test_who_cannot_write_its_store_lets_go_of_the_lease_and_the_next_one_goes_o
     assert pair.kept(drain).state is S.VERIFIED
 
 
-def test_who_could_not_write_its_store_asks_for_the_lease_when_it_can_again(pair: Pair) -> None:
+def test_a_controller_asks_for_the_lease_again_once_its_store_can_be_written(pair: Pair) -> None:
     store = filling(pair)
     under_way(pair)
     store.full = True
@@ -299,7 +301,7 @@ ACTS = st.tuples(
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(ACTS, max_size=25))
-def test_whoever_leads_knows_the_last_word_that_was_taken(acts: list[tuple[str, str]]) -> None:
+def test_every_leader_knows_the_last_request_that_was_accepted(acts: list[tuple[str, str]]) -> None:
     """Also where who was stopped wakes up, believes that it leads, and writes what it was about to."""
     pair = Pair(SimulatedCluster(tiny_spec(), 1))
     drain = a_drain(0, state=S.HOLDING)
@@ -339,23 +341,23 @@ def test_a_copy_that_was_never_this_stores_is_taken_as_it_is() -> None:
     store.close()
 
 
-def test_who_takes_the_lead_at_once_sends_nothing_before_what_the_other_sent_last_can_be_seen(
+def test_a_new_leader_sends_nothing_before_the_last_command_of_its_predecessor_can_be_seen(
     pair: Pair,
 ) -> None:
-    def pins() -> dict[Any, Any]:
+    def upmaps() -> dict[Any, Any]:
         return dict(pair.cluster.view().upmap_items)
 
     drain = under_way(pair)
     pair.one.tick(20)
     pair.two.tick(2)
     pair.one.controller.requests.cancel(drain.id, "operator", pair.cluster.now)
-    before = pins()
-    while pins() == before:
+    before = upmaps()
+    while upmaps() == before:
         pair.one.tick()
-    left = pins()
+    left = upmaps()
     pair.one.controller.give_up()
     pair.cluster.advance(1.0)
     pair.two.controller.tick(pair.cluster.now, {})
-    assert (pair.lock.owner, pins()) == ("two", left)
+    assert (pair.lock.owner, upmaps()) == ("two", left)
     pair.two.tick(3)
-    assert pins() != left
+    assert upmaps() != left

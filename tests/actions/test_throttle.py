@@ -13,8 +13,8 @@ from predrain.actions.cluster.cluster_port import Reweight, SetOption
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.held_throttles import (
-    KNOBS,
     OPTIONS,
+    THROTTLES,
     SchedulerSupport,
     determine_scheduler_support,
     explain_unreliable_throttle,
@@ -101,7 +101,7 @@ def test_a_profile_is_lowered_to_the_releases_default_and_never_raised(
     st.sampled_from(["pacific", "quincy", "reef", "squid", "tentacle", "unheard-of"]),
     st.sampled_from(["wpq", MCLOCK, "mixed", ""]),
     st.dictionaries(
-        st.sampled_from([knob.name for knob in KNOBS] + ["osd_recovery_op_priority"]),
+        st.sampled_from([option.name for option in THROTTLES] + ["osd_recovery_op_priority"]),
         st.one_of(st.integers(0, 2000).map(str), st.sampled_from(["", "-1", "inf", "1e3", "x"])),
     ),
     st.booleans(),
@@ -110,7 +110,7 @@ def test_the_throttle_never_raises_and_sets_only_what_the_key_allows(
     release: str, scheduler: str, values: dict[str, str], override: bool
 ) -> None:
     on = {"osd_mclock_override_recovery_settings": "true"} if override else {}
-    defaults = {knob.name: knob.default for knob in KNOBS} | {"osd_recovery_op_priority": 3}
+    defaults = {option.name: option.default for option in THROTTLES} | {"osd_recovery_op_priority": 3}
     view = a_view(scheduler, release, **values, **on)
     for name, value in lowered(view).items():
         assert name in OPTIONS

@@ -94,9 +94,9 @@ def test_the_journal_says_once_why_a_drain_stands_still_though_nothing_holds_it(
     for _ in range(20):
         run.tick(110.0)
     (told,) = waits()
-    pinned = {command.pg for command in run.watched.commands if isinstance(command, SetUpmap)}
+    mapped = {command.pg for command in run.watched.commands if isinstance(command, SetUpmap)}
     assert told.startswith("wait: nothing has moved for 2 h: ")
-    assert any(f"{pg} is active+backfilling+remapped" in told for pg in pinned)
+    assert any(f"{pg} is active+backfilling+remapped" in told for pg in mapped)
     stands = run.controller.requests.get_drain(id_)
     assert stands.state is S.DRAINING
     assert stands.held_by == (f"N{told.removeprefix('wait: n')}.",), (
@@ -139,16 +139,16 @@ def test_a_new_mgr_with_empty_statistics_is_unknown_and_holds(run: Run) -> None:
 
 def test_pins_that_are_answered_set_and_vanish_are_set_again(run: Run) -> None:
     id_ = draining(run)
-    run.cluster.drop_pins(2)
+    run.cluster.drop_upmaps(2)
     run.until(run.controller.requests.get_drain(id_), S.VERIFIED)
-    pins = [command.pg for command in run.watched.commands if isinstance(command, SetUpmap)]
-    assert len(pins) > len(set(pins))
+    upmaps = [command.pg for command in run.watched.commands if isinstance(command, SetUpmap)]
+    assert len(upmaps) > len(set(upmaps))
     assert whole(run)
 
 
 def test_a_pin_that_vanishes_again_and_again_holds_the_drain_and_names_the_pg(run: Run) -> None:
     id_ = draining(run)
-    run.cluster.drop_pins(10_000)
+    run.cluster.drop_upmaps(10_000)
     run.ticks(60)
     held = run.controller.requests.get_drain(id_)
     assert held.state is S.HOLDING
@@ -278,9 +278,9 @@ def test_a_pin_dropped_beside_the_last_override_is_set_again_before_a_full_disk_
         def drop_the_pin_beside_the_override() -> None:
             if [type(command) for command in run.watched.commands].count(Reweight) == 1:
                 run.watched.after_command = lambda: None
-                run.cluster.drop_pins(1)
+                run.cluster.drop_upmaps(1)
 
         run.watched.after_command = drop_the_pin_beside_the_override
         run.until(drain, S.VERIFIED)
-        assert "again: the last pin does not stand" in run.transcript(drain)
+        assert "again: the last ones do not stand" in run.transcript(drain)
         assert run.cluster.truth().used_bytes[OsdId(10)] <= full

@@ -101,9 +101,9 @@ def test_a_cancel_that_people_let_go_on_gives_up_the_pin_that_the_mon_refuses_ag
     with Run(SPEC) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)
-        while not (pins := run.cluster.view().upmap_items):
+        while not (upmaps := run.cluster.view().upmap_items):
             run.tick()
-        pg = next(iter(pins))
+        pg = next(iter(upmaps))
         run.started(Refuses(run, pg))
         run.controller.requests.cancel(drain.id, "operator", run.cluster.now)
         for _ in range(2):
@@ -123,9 +123,9 @@ def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_canc
         run.tick()
         before = map_of(run)
         one = run.drain("osd.0")
-        while not (pins := run.cluster.view().upmap_items) or not whole(run):
+        while not (upmaps := run.cluster.view().upmap_items) or not whole(run):
             run.tick()
-        pg, ((_, target),) = next(item for item in pins.items() if len(item[1]) == 1)
+        pg, ((_, target),) = next(item for item in upmaps.items() if len(item[1]) == 1)
         run.controller.requests.pause(one.id, "operator", run.cluster.now)
         two = run.drain(f"osd.{target}")
         for _ in range(500):
@@ -144,7 +144,7 @@ def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_canc
 def led_away_from(run: Run, osd: int) -> dict[PgId, Pairs]:
     """Pins as a balancer leaves them: every PG that CRUSH gives to the OSD, sent to where it would lie without it."""
     view = run.cluster.view()
-    gone = compute_up_sets(view, (OsdId(osd),), pinned=False)
+    gone = compute_up_sets(view, (OsdId(osd),), with_upmaps=False)
     led: dict[PgId, Pairs] = {}
     for pg in (pg for pg in view.pgs.values() if osd in pg.up):
         pairs = pairs_for(pg.up, gone[pg.id], (), ordered=False)

@@ -100,7 +100,7 @@ def test_a_cancel_goes_on_by_itself_when_room_was_made(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_who_stays_drained_takes_the_cancel_back_and_the_drain_ends(run: Run) -> None:
+def test_a_request_to_stay_drained_takes_the_cancel_back_and_the_drain_ends(run: Run) -> None:
     run.tick()
     before = map_of(run)
     drain = cancel_without_room(run)
@@ -133,7 +133,7 @@ def test_a_drain_that_stayed_can_be_cancelled_again_when_there_is_room() -> None
 
 
 @pytest.mark.slow
-def test_who_gives_up_a_cancel_gets_settings_back_and_a_list_of_what_is_left(run: Run) -> None:
+def test_a_given_up_cancel_gives_settings_back_and_lists_the_upmaps_that_are_left(run: Run) -> None:
     run.tick()
     before = map_of(run)
     drain = cancel_without_room(run)

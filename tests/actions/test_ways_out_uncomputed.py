@@ -83,7 +83,7 @@ def test_a_cancel_that_cannot_be_computed_has_given_back_all_that_needs_no_place
     assert run.cluster.view().osds[SUSPECT].reweight == 1.0
 
 
-def test_who_gives_up_a_cancel_that_cannot_be_computed_ends_it_with_a_list_of_what_is_left(run: Run) -> None:
+def test_a_given_up_cancel_that_cannot_be_computed_ends_with_a_list_of_the_settings_left(run: Run) -> None:
     drain = cancel_uncomputed(run)
     before = map_of(run)
     run.controller.requests.give_up_cancel(drain.id, "admin", run.cluster.now)

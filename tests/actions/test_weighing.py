@@ -9,7 +9,7 @@ import pytest
 
 from predrain.actions.cluster.cluster_view import ClusterView
 from predrain.actions.controller.disk_evidence import PaceMeter
-from predrain.actions.core.cost_assessment import weigh_one, with_weighed_disks
+from predrain.actions.core.cost_assessment import find_disks_at_risk, weigh_one, with_weighed_disks
 from predrain.actions.core.drain_policy import Policy
 from predrain.actions.core.forecast_confirmation import WeighedDisk
 from predrain.data.drain import Drain, DrainState, JournalEntry, JournalEvent, Progress
@@ -33,7 +33,7 @@ def pools(view: ClusterView, **changes: object) -> ClusterView:
     return replace(view, pools={id_: replace(pool, **changes) for id_, pool in view.pools.items()})  # type: ignore[arg-type]
 
 
-def test_what_a_disk_holds_is_what_would_be_moved() -> None:
+def test_the_bytes_that_would_be_moved_are_the_bytes_that_the_disk_holds() -> None:
     view = changed_osd(calm_view(), 0, used_bytes=7 * 10**10)
     assert weighed(view).cost.moving == 7 * 10**10
 
@@ -50,6 +50,36 @@ def test_another_disk_that_is_failing_under_the_same_pgs_makes_waiting_dearer() 
     alone = weighed(view).cost.waiting
     together = weighed(view, outlooks={**beside, device(0): bad_outlook(0, **CHANCES)}).cost.waiting
     assert together > 1.5 * alone
+
+
+@pytest.mark.parametrize(("osds_of_disk", "counts"), [(1, False), (2, True)])
+def test_other_failing_disks_count_where_the_death_leaves_a_pg_with_exactly_min_size_members(
+    osds_of_disk: int, counts: bool
+) -> None:
+    """The pool keeps three copies and serves with one: two OSDs on the disk leave it that one."""
+    view = pools(calm_view(), min_size=1)
+    first, second, _ = next(pg.acting for pg in view.pgs.values() if 0 in pg.acting)
+    partner = first if second == 0 else second
+    if osds_of_disk == 2:
+        view = changed_osd(view, partner, device=device(0))
+    beside = {device(osd): bad_outlook(osd) for osd in range(1, 12) if osd != partner}
+    alone = weighed(view).cost.waiting
+    together = weighed(view, outlooks={**beside, device(0): bad_outlook(0, **CHANCES)}).cost.waiting
+    assert (together > alone) is counts
+
+
+@pytest.mark.parametrize(("least", "is_same"), [(1, True), (2, False)])
+def test_a_disk_is_assessed_anew_for_the_forecast_of_another_disk_only_where_that_forecast_can_count(
+    least: int, is_same: bool
+) -> None:
+    view = pools(calm_view(), min_size=least)
+    own = {device(0): bad_outlook(0, **CHANCES)}
+    beside = {device(osd): bad_outlook(osd) for osd in range(1, 12)}
+    before, after = (
+        find_disks_at_risk(view, POLICY, a_context(view, outlooks={**others, **own}))[device(0)]
+        for others in ({}, beside)
+    )
+    assert (after is before) is is_same
 
 
 def test_a_copy_that_is_missing_for_the_moment_makes_no_disk_worth_a_drain() -> None:

@@ -38,7 +38,7 @@ from predrain.actions.placement.what_if import (
     apply_crush_weights,
     compute_map_fingerprint,
     compute_up_sets,
-    stirred_by,
+    find_weight_affected_pgs,
 )
 from predrain.actions.simulator import SimulatedCluster
 from predrain.actions.simulator.cluster_spec import ClusterSpec, crush_tree
@@ -175,7 +175,7 @@ def weight_sets(crush: CrushMap) -> st.SearchStrategy[ChooseArgs]:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data(), st.integers(0, 9), st.lists(st.integers(0, 0x10000), min_size=1, max_size=3), st.booleans())
-def test_whatever_crush_weight_an_osd_passes_only_stirred_pgs_move_under_weight_sets(
+def test_only_affected_pgs_move_under_weight_sets_at_any_crush_weight_that_an_osd_passes(
     data: st.DataObject, osd: int, weights: list[int], erasure: bool
 ) -> None:
     plain = SMALL_EC_WIDE if erasure else SMALL
@@ -194,7 +194,7 @@ def test_whatever_crush_weight_an_osd_passes_only_stirred_pgs_move_under_weight_
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.data(), st.booleans())
-def test_any_map_between_two_bounds_moves_only_stirred_pgs(data: st.DataObject, erasure: bool) -> None:
+def test_any_map_between_two_bounds_moves_only_affected_pgs(data: st.DataObject, erasure: bool) -> None:
     plain = SMALL_EC_WIDE if erasure else SMALL
     ends = [replace(plain, choose_args={COMPAT_SET: data.draw(weight_sets(plain))}) for _ in range(3)]
     lowest, highest = find_bounds(ends)
@@ -282,7 +282,7 @@ def test_a_removal_on_a_map_with_weight_sets_is_refused_with_the_cure() -> None:
     told = describe_plan_refusal(made.refusals[0])
     assert "overwrites weights in them, which predrain does not give back" in told
     assert "weight-set rm-compat" in told
-    assert made.stirred == ()
+    assert made.affected_pgs == ()
 
 
 def test_a_host_that_is_emptied_by_crush_weight_is_refused_on_a_map_with_weight_sets() -> None:
@@ -314,8 +314,8 @@ def test_a_crush_weight_does_not_go_down_while_weight_sets_stand() -> None:
     drain = a_drain(0, DrainState.DRAINED, intent=Intent.REMOVE)
     context = a_context(view, drain)
     for batch in (
-        crush_removal.next_rung(view, drain, OsdId(0), context, an_allowance(view)),
-        weight.next_rung(view, OsdId(0), 0.0, an_allowance(view), 4, idle=True),
+        crush_removal.build_removal_step(view, drain, OsdId(0), context, an_allowance(view)),
+        weight.build_weight_step(view, OsdId(0), 0.0, an_allowance(view), 4, idle=True),
     ):
         assert batch.commands == ()
         assert "weight-sets (choose_args)" in batch.waits_for
@@ -335,7 +335,7 @@ def test_a_fingerprint_changes_with_a_weight_set() -> None:
 
 def test_pgs_that_a_weight_can_move_hold_those_that_the_weight_set_moves() -> None:
     view = balanced_view()
-    found = stirred_by(view, (OsdId(0),), {})
+    found = find_weight_affected_pgs(view, (OsdId(0),), {})
     for share in (1.0, 0.5, 0.0):
         crush = apply_crush_weights(view, {OsdId(0): view.osds[OsdId(0)].crush_weight * share})
         moved = {pg for pg, up in compute_up_sets(view, crush=crush).items() if up != view.pgs[pg].up}

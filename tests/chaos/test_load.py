@@ -30,7 +30,7 @@ def test_nothing_is_read_while_a_minute_of_the_load_waits_to_be_delivered() -> N
     assert clock.take_due(2_000.0, 590) == range(10)
 
 
-def test_what_is_read_at_one_time_is_of_different_drives() -> None:
+def test_readings_taken_at_one_time_are_of_different_drives() -> None:
     clock = LoadClock(ORDER, 1_000.0, 0)
     devices = [compose_due(ORDER, number, NOW).device for number in clock.take_due(2_000.0, 0)]
     assert len(devices) == len(set(devices)) == ORDER.drives

@@ -53,7 +53,7 @@ def test_a_whole_network_carries_requests_and_answers(proxy: TcpProxy) -> None:
         assert ask(connection, b"one\n") == b"one\n"
 
 
-def test_what_was_sent_over_a_stalled_network_arrives_afterwards(proxy: TcpProxy) -> None:
+def test_a_line_sent_over_a_stalled_network_arrives_after_the_stall(proxy: TcpProxy) -> None:
     with connect(proxy) as connection:
         assert ask(connection, b"one\n") == b"one\n"
         proxy.cut(Cut.STALLED)

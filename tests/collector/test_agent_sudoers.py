@@ -64,7 +64,7 @@ def test_lvm_may_be_asked_for_its_tags_and_for_nothing_else() -> None:
         "--scan-open --json=c -s off /dev/sda",
     ],
 )
-def test_what_writes_or_reads_elsewhere_is_not(arguments: str) -> None:
+def test_a_smartctl_command_that_writes_or_reads_another_file_is_not_allowed(arguments: str) -> None:
     assert not allowed(*arguments.split())
 
 

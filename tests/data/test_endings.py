@@ -113,7 +113,7 @@ def test_a_word_after_until_is_not_heard() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, END + 50), st.sampled_from(list(DriveFate))), max_size=6))
-def test_whatever_is_said_a_life_keeps_its_beginning_and_ends_inside_the_history(
+def test_a_life_keeps_its_beginning_and_ends_inside_the_history_for_any_reported_fates(
     told: list[tuple[int, DriveFate]],
 ) -> None:
     (found,) = apply_reported_endings([source(10)], [said(day, fate) for day, fate in told])

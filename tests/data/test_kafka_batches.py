@@ -130,7 +130,9 @@ def test_a_record_that_names_the_offset_of_a_later_one_is_damaged_and_no_offset_
 
 
 @given(st.data())
-def test_whatever_a_batch_holds_its_offsets_grow_and_end_where_it_ends(data: st.DataObject) -> None:
+def test_the_offsets_of_a_batch_grow_and_end_where_the_batch_ends_for_any_contents(
+    data: st.DataObject,
+) -> None:
     raw = bytearray(batch([b"one", b"two", b"three"], 10))
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(HEADER, len(raw) - 1))] = data.draw(st.integers(0, 255))

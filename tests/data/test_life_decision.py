@@ -199,7 +199,7 @@ GONE = replace(HERE, reading=reading(5 * HOUR), places=())
         "its awake host reads it no more", "nobody read it for a week",
     ],
 )  # fmt: skip
-def test_what_is_known_of_a_disk_makes_its_state(
+def test_the_known_facts_of_a_disk_determine_its_life_state(
     facts: DiskFacts, cluster: KnownCluster, expected: tuple[LifeState, RetiredWhy | None, LifeSource]
 ) -> None:
     change = decide_life(facts, cluster, CLOCK).change
@@ -213,7 +213,7 @@ def test_a_replaced_disk_names_its_successor_also_where_only_its_old_drain_tells
     assert (life.change.evidence, life.change.subject) == (LifeEvidence.OTHER_DISK, OTHER)
 
 
-def test_what_the_cluster_had_settled_stands_until_the_cluster_is_seen_again() -> None:
+def test_a_life_state_settled_by_the_cluster_stands_until_the_cluster_is_seen_again() -> None:
     ended = decide_life(GONE, known(place(OTHER)), CLOCK).change
     assert decide_life(replace(GONE, before=ended), KnownCluster(), CLOCK).change is ended
 

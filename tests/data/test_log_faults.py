@@ -57,7 +57,7 @@ def _values(log: SqliteLog, group: str = "worker") -> list[str]:
     return [delivered.value.decode() for delivered in log.read(Topic.READINGS, group, 10**6)]
 
 
-def test_what_was_acknowledged_survives_kill_9_and_each_batch_is_whole(tmp_path: Path) -> None:
+def test_an_acknowledged_batch_survives_kill_9_and_each_stored_batch_is_whole(tmp_path: Path) -> None:
     program = """
 for batch in range(10**9):
     log.append(Topic.READINGS, [Record("k", f"{batch}.{i}".encode()) for i in range(7)])

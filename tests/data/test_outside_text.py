@@ -63,7 +63,9 @@ def test_a_cut_is_marked_and_parts_no_visible_character(sent: str, limit: int, k
 
 
 @given(ANY | HOSTILE, st.integers(1, 50))
-def test_what_is_cleaned_is_short_has_no_control_and_is_clean(text: str, limit: int) -> None:
+def test_a_cleaned_text_fits_the_limit_holds_no_control_and_is_unchanged_by_a_second_cleaning(
+    text: str, limit: int
+) -> None:
     line = clean_text(text, limit)
     assert len(line) <= limit
     assert not any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Zl", "Zp") for letter in line)
@@ -95,7 +97,7 @@ def test_a_megabyte_of_escapes_takes_no_time_to_speak_of() -> None:
 
 
 @given(ANY | HOSTILE)
-def test_what_is_written_out_has_no_control_left(text: str) -> None:
+def test_a_text_with_escaped_controls_has_no_control_left(text: str) -> None:
     assert clean_text(escape_controls(text).replace(" ", "_"), 10_000) == escape_controls(text).replace(
         " ", "_"
     )

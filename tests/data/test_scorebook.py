@@ -42,7 +42,7 @@ def test_a_book_is_read_from_a_day_on_and_pruned_before_one(book: Scorebook) -> 
     book.close()
 
 
-def test_what_was_written_is_there_after_a_restart_and_for_another_process(tmp_path: Path) -> None:
+def test_a_written_line_can_be_read_by_another_process_and_after_a_restart(tmp_path: Path) -> None:
     first, second = Scorebook(tmp_path / "s"), Scorebook(tmp_path / "s")
     first.write("one", [line("A", 1)])
     assert len(second.read("one")) == 1

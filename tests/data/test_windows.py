@@ -125,7 +125,7 @@ def test_columns_that_do_not_fit_are_no_batch(columns: dict[str, Any], why: str)
         decode_envelope(raw, LatencyBatch)
 
 
-def test_what_no_osd_told_takes_no_room_on_the_wire() -> None:
+def test_a_column_that_no_osd_reports_takes_no_room_on_the_wire() -> None:
     (told,) = json.loads(sealed(LatencyBatch(HOST, LatencyWindows.from_summaries([BARE]))))["body"]["windows"]
     assert told.keys() == {"window_start", "osd", "window_seconds", "operations"}
 

@@ -166,7 +166,7 @@ def test_a_golden_envelope_is_read_as_what_it_was(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NEWEST)
-def test_what_is_written_today_is_the_newest_golden_file(name: str) -> None:
+def test_an_envelope_written_today_equals_the_newest_golden_file(name: str) -> None:
     written = encode_envelope(VALUES[name], producer="ceph-17", sequence=7, sent_at=NOON)
     assert _parse_document(written) == _parse_document((GOLDEN / f"{name}.json").read_bytes())
 

@@ -155,7 +155,7 @@ def test_an_unreadable_drive_is_evidence_and_is_kept() -> None:
 
 @pytest.mark.slow
 @given(st.builds(Counters, *[st.none() | st.integers(0, 2**72)] * 17), st.none() | st.integers(0, 2**72))
-def test_what_was_accepted_once_is_accepted_again_unchanged(counters: Counters, hours: int | None) -> None:
+def test_an_accepted_reading_is_accepted_again_unchanged(counters: Counters, hours: int | None) -> None:
     once = accept_reading(_with(counters=counters, power_on_hours=hours), NOW)
     assert accept_reading(once, NOW) is once
     assert find_implausible_numbers(once) == ()

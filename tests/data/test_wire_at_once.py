@@ -42,7 +42,9 @@ def test_every_golden_reading_is_taken_in_one_go() -> None:
 
 
 @given(st.sampled_from(GOLDEN), st.data())
-def test_what_is_broken_anywhere_is_refused_for_the_same_reason(raw: bytes, data: st.DataObject) -> None:
+def test_a_damaged_envelope_gives_the_same_result_decoded_in_one_go_or_piece_by_piece(
+    raw: bytes, data: st.DataObject
+) -> None:
     begin = data.draw(st.integers(0, len(raw)))
     end = data.draw(st.integers(begin, min(len(raw), begin + 12)))
     broken = (

@@ -103,7 +103,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_true_is_refused_and_its_letter_says_why(name: str) -> None:
+def test_a_malformed_or_impossible_reading_is_refused_and_its_dead_letter_shows_the_reason(name: str) -> None:
     raw, says = REFUSED[name]
     with pytest.raises(Refusal, match=says) as refused:
         taken(raw)
@@ -126,7 +126,7 @@ def test_what_cannot_be_true_is_refused_and_its_letter_says_why(name: str) -> No
         ),
     ],
 )  # fmt: skip
-def test_what_is_odd_and_true_is_kept_as_it_was_meant(raw: bytes, kept: dict[str, Any]) -> None:
+def test_an_unusual_but_valid_field_is_kept_as_the_sender_meant_it(raw: bytes, kept: dict[str, Any]) -> None:
     assert taken(raw) == replace(GOOD, **kept)
 
 
@@ -156,7 +156,7 @@ def test_of_two_equal_names_the_last_counts() -> None:
     st.integers(1, 100_000),
     st.text(st.characters(exclude_categories=()), max_size=20),
 )
-def test_whatever_was_sent_has_a_letter_that_can_be_sent(
+def test_any_record_has_a_dead_letter_that_can_be_sent(
     key: str, times: int, value: bytes, more: int, why: str
 ) -> None:
     record = Delivered(3, key * times, value * more, 5)

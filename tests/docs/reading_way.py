@@ -29,7 +29,7 @@ from predrain.actions.engine.progress import next_batch
 from predrain.actions.engine.proposals import draft_drain, propose_drains
 from predrain.actions.engine.strategies import STRATEGIES
 from predrain.actions.guards import evaluate_guards, list_refusals
-from predrain.actions.mechanics.drain_steps import next_emptying_batch, next_pins
+from predrain.actions.mechanics.drain_steps import build_upmap_steps, next_emptying_batch
 from predrain.actions.mechanics.step_batch import build_upmap_command
 from predrain.collector.agent import Agent
 from predrain.collector.delivery import http_sink
@@ -197,7 +197,14 @@ _GUARD = Stage(
 )
 _UPMAP = Stage(
     "Choose the next upmaps",
-    (DecisionRound._draining, next_batch, next_emptying_batch, next_pins, build_upmap_command, SetUpmap),
+    (
+        DecisionRound._draining,
+        next_batch,
+        next_emptying_batch,
+        build_upmap_steps,
+        build_upmap_command,
+        SetUpmap,
+    ),
     (Link(next_batch, next_emptying_batch, "the drain's strategy", _empties_by_strategy),),
 )
 _SEND = Stage(

@@ -54,7 +54,7 @@ def test_every_step_of_a_page_fits_the_tree(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MOST_FILES)
-def test_what_a_page_adds_is_formatted_and_linted_as_the_rest(name: str, tmp_path: Path) -> None:
+def test_code_that_a_page_adds_is_formatted_and_linted_like_all_other_code(name: str, tmp_path: Path) -> None:
     copy_tree(tmp_path)
     steps = list_steps(FOLDER / f"{name}.md")
     for step in steps:

@@ -13,7 +13,7 @@ NAMED = sorted(set(re.findall(r"`((?:actions|data|models|service)\.[\w.]+)`", GL
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_what_the_glossary_names_is_there(name: str) -> None:
+def test_a_class_or_module_that_the_glossary_names_exists(name: str) -> None:
     parts = name.split(".")
     if parts[-1][0].isupper():
         assert hasattr(import_module(f"predrain.{'.'.join(parts[:-1])}"), parts[-1])

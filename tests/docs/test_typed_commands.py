@@ -178,7 +178,9 @@ def test_every_address_below_the_api_is_a_route() -> None:
         (("drain", "plan", "--help"), False),
     ],
 )
-def test_what_predrain_does_not_know_is_seen(words: shell_lines.Words, objects: bool) -> None:
+def test_a_command_line_that_predrain_would_refuse_is_detected(
+    words: shell_lines.Words, objects: bool
+) -> None:
     assert bool(wrong(words, whole=True)) is objects
 
 

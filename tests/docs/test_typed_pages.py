@@ -38,7 +38,7 @@ def test_the_tutorial_reads_approves_pauses_resumes_halts_and_cancels() -> None:
         assert f"predrain {command}" in lines
 
 
-def test_what_the_tutorial_does_not_type_are_targets_of_make() -> None:
+def test_untyped_commands_of_the_tutorial_are_targets_of_make() -> None:
     targets = (ROOT / "Makefile").read_text()
     for block in blocks(TUTORIAL, ""):
         for line in block.text.splitlines():

@@ -54,7 +54,7 @@ def test_a_service_that_falls_behind_was_not_measured() -> None:
     assert not verdict.is_flat
 
 
-def test_what_waits_while_the_service_starts_does_not_count() -> None:
+def test_readings_that_wait_while_the_service_starts_do_not_count() -> None:
     assert judge_flatness(sample_process(lambda _: 300.0, waiting=lambda at: 9_000 * (at < 60))).is_flat
 
 

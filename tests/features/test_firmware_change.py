@@ -96,7 +96,7 @@ def test_a_firmware_that_is_not_told_is_no_other_firmware(told: tuple[str | None
 
 
 @given(st.lists(COUNT, min_size=1, max_size=6), COUNT)
-def test_whatever_the_counts_a_new_firmware_adds_no_rise(counts: list[int], after: int) -> None:
+def test_a_new_firmware_adds_no_rise_for_any_counts(counts: list[int], after: int) -> None:
     days = list(enumerate(counts, start=100))
     before = watch(*((day, count, OLD) for day, count in days))
     changed = observe_reading(before, with_firmware(reading(100 + len(counts), {197: after}, 12), NEW))

@@ -76,7 +76,9 @@ def test_types_are_those_that_were_made_or_returned(module: ModuleType, tmp_path
     assert trace.list_types() == ["traced_package.Answer"]
 
 
-def test_what_a_left_out_folder_calls_is_left_out_too(module: ModuleType, tmp_path: Path) -> None:
+def test_functions_called_from_a_left_out_folder_are_left_out_of_the_trace(
+    module: ModuleType, tmp_path: Path
+) -> None:
     below = tmp_path / "below"
     below.mkdir()
     path = below / "simulated.py"

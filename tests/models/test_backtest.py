@@ -84,7 +84,7 @@ def test_daily_files_and_change_points_are_two_fleets_with_their_own_truth() -> 
     assert (daily.start, daily.end) == (date(2018, 1, 1), date(2018, 6, 30))
 
 
-def test_what_is_scored_tells_no_fate_and_repeats_each_drives_last_row_at_each_landmark(
+def test_the_scored_readings_hold_no_fate_and_repeat_each_drives_last_row_at_each_landmark(
     tmp_path: Path,
 ) -> None:
     truth = read_truth([CHANGES, TABLE])

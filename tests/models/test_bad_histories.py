@@ -66,17 +66,17 @@ CASES = [
     Odd("a capacity of 6e17", rows(20, size="600332565813390450"), "good"),
     Odd(
         "260,000 power-on hours", [row(d, hours=260_000) for d in days(20)], "good",
-        said="20 values were beyond belief",
+        said="20 values were implausible",
     ),
     Odd(
         "counts of all ones", [row(d, reported=18446744073709551615) for d in days(20)], "good",
-        said="20 values were beyond belief",
+        said="20 values were implausible",
     ),
     Odd("negative counts", rows(20, pending=-1), "good", said="20 values were negative"),
     Odd("words for numbers", rows(20, pending="many"), "good", said="20 values were not numbers"),
     Odd(
         "infinities", rows(20, pending="inf", reported="-inf", five="nan"), "unknown",
-        reason="none of the counters", said="20 values were beyond belief",
+        reason="none of the counters", said="20 values were implausible",
     ),
     Odd(
         "another model half-way",

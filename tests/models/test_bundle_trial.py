@@ -115,7 +115,9 @@ MONOTONE = "monotone_constraints"
         ("", "no trees"),
     ],
 )
-def test_what_lightgbm_would_trust_is_checked_before(text: str, why: str) -> None:
+def test_a_malformed_model_text_that_lightgbm_would_trust_is_refused_before_loading(
+    text: str, why: str
+) -> None:
     if "tree_sizes" not in why:
         text = with_true_sizes(text)
     with pytest.raises(UnfitTrees, match=why):
@@ -145,7 +147,7 @@ def test_a_circle_that_no_root_leads_to_is_found() -> None:
         check_trees(with_true_sizes(f"{head}\nTree=0\n{changed}"), COLUMNS)
 
 
-def test_what_is_handed_on_forecasts_the_same() -> None:
+def test_the_checked_model_text_forecasts_the_same_as_the_original() -> None:
     import lightgbm as lgb
     import numpy as np
 

@@ -31,24 +31,24 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mar
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[DaskCluster]:
-    with DaskCluster("local:2", rows_per_part=4_000) as crew:
-        yield crew
+    with DaskCluster("local:2", rows_per_part=4_000) as executor:
+        yield executor
 
 
 @pytest.fixture(scope="module")
 def landmarks() -> Landmarks:
-    return draw_landmarks(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=HERE)
+    return draw_landmarks(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, executor=HERE)
 
 
-def scores(crew: PartExecutor) -> pa.Table:
+def scores(executor: PartExecutor) -> pa.Table:
     asked = {"first": date(2018, 5, 3), "last": date(2018, 5, 17), "every": 7}
     return pa.concat_tables(
-        part.table for part in score_landmark_days([DAILY], Bundle.load(), crew=crew, **asked)
+        part.table for part in score_landmark_days([DAILY], Bundle.load(), executor=executor, **asked)
     )
 
 
 def test_a_cluster_draws_the_landmarks_of_one_machine(cluster: DaskCluster, landmarks: Landmarks) -> None:
-    drawn = draw_landmarks(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, crew=cluster)
+    drawn = draw_landmarks(sources_of([CHANGES, DRIVES])[0], until=None, seed=1, executor=cluster)
     for name in Landmarks.__slots__:
         one, other = getattr(drawn, name), getattr(landmarks, name)
         assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), name
@@ -68,8 +68,10 @@ def test_a_clusters_booster_forecasts_nearly_what_one_machines_does(
     periods = person_periods(landmarks)
     names = [f"f{place}" for place in range(landmarks.x.shape[1])]
 
-    def grown(crew: PartExecutor, seed: int) -> np.ndarray:
-        booster = crew.grow_booster(landmarks.x, periods, PLAIN, seed=seed, names=names, tell=lambda _: None)
+    def grown(executor: PartExecutor, seed: int) -> np.ndarray:
+        booster = executor.grow_booster(
+            landmarks.x, periods, PLAIN, seed=seed, names=names, tell=lambda _: None
+        )
         assert booster.num_trees() == PLAIN.rounds
         assert booster.feature_name() == [*names, "interval"]
         return np.log(predict_hazards(booster, landmarks.x, 1)[:, 0])

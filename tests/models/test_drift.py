@@ -97,7 +97,7 @@ def test_a_feature_that_is_no_longer_reported_has_drifted(reference: DriftRefere
     assert (lost.name, lost.missing) == ("loads_30d", 1.0)
 
 
-def test_what_strays_from_week_to_week_in_training_must_stray_farther_to_be_called_drift() -> None:
+def test_a_feature_that_varies_by_week_in_training_must_move_farther_to_count_as_drift() -> None:
     x = population(5000, 5)
     week = np.arange(5000) % 25
     x[:, POSITION["loads_30d"]] *= 1 + week % 5  # the whole fleet works harder in some weeks

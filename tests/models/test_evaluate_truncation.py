@@ -45,5 +45,5 @@ def test_an_empty_number_is_not_equal_to_any_other() -> None:
     assert len(compare_truncated_scores(scores([np.nan]), scores([0.0])).differences) == 1
 
 
-def test_what_a_csv_rounds_away_is_no_difference() -> None:
+def test_a_score_difference_within_the_rounding_of_a_csv_file_is_ignored() -> None:
     assert compare_truncated_scores(scores([0.1]), scores([0.1 + 1e-12])).differences == ()

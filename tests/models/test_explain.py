@@ -65,7 +65,7 @@ def test_rewritten_sectors_by_arithmetic_are_those_that_a_drive_reports() -> Non
         [{"smart_197": 8, "smart_187": 2}, {"smart_197": 48, "smart_187": 12}],
     ],
 )
-def test_what_is_said_to_clear_a_flag_clears_it_and_nothing_sooner(
+def test_a_flag_clears_after_the_promised_quiet_days_and_stays_where_no_clearing_is_promised(
     bundle: Bundle, rises: list[dict[str, int]]
 ) -> None:
     state = lived_quietly(20)

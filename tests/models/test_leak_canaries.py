@@ -230,7 +230,7 @@ FATES = {drive: 20 + drive for drive in range(60)}
 
 
 @pytest.mark.slow
-def test_what_a_drive_shows_on_the_day_of_its_death_is_worth_nothing(tmp_path: Path) -> None:
+def test_a_score_that_rises_only_on_the_day_of_death_is_worth_nothing(tmp_path: Path) -> None:
     every_day = np.arange(10, 88, dtype=np.int64)
     assert judged(FATES, lambda n, d: float(FATES.get(n, 999) <= d), every_day, tmp_path) == pytest.approx(
         0.01

@@ -127,7 +127,7 @@ def test_one_set_is_left_out_by_its_name_and_an_unknown_one_is_refused_with_the_
 
 
 @pytest.mark.parametrize("text", ["vendor", "maker=", "", "era2"])
-def test_what_is_neither_maker_nor_model_nor_era_cannot_be_left_out(text: str) -> None:
+def test_a_group_that_is_neither_maker_nor_model_nor_era_cannot_be_left_out(text: str) -> None:
     with pytest.raises(UnknownLeaveOut, match="give maker, model or era"):
         parse_leave_out(text)
 

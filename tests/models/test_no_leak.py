@@ -119,7 +119,9 @@ def test_cutting_change_points_at_the_landmark_changes_nothing(
 
 
 @pytest.mark.slow
-def test_what_happens_to_a_drive_later_changes_nothing_today(daily: pd.DataFrame, scored: Score) -> None:
+def test_later_readings_of_a_drive_change_no_score_at_the_landmark(
+    daily: pd.DataFrame, scored: Score
+) -> None:
     landmark = DAILY_LANDMARKS[1]
     later = daily.date > landmark
     worse = daily.copy()

@@ -172,7 +172,7 @@ ANY = arrays(
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(ANY)
-def test_whatever_is_measured_the_forecast_is_consistent(bundle: Bundle, x: np.ndarray) -> None:
+def test_the_forecast_is_consistent_for_any_measured_values(bundle: Bundle, x: np.ndarray) -> None:
     model = np.array(
         ["ST4000DM000", "WDC WD30EFRX", "HGST HMS5C4040ALE640", "FOO", "", "TOSHIBA X"], dtype=object
     )

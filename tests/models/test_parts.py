@@ -28,16 +28,16 @@ SAMPLES = Path(__file__).parents[1] / "data" / "drives"
 DAILY, CHANGES, DRIVES = (SAMPLES / f"{name}.parquet" for name in ("daily", "changes", "drives"))
 
 
-def scores(crew: PartExecutor, paths: Sequence[Path] = (DAILY,)) -> pa.Table:
+def scores(executor: PartExecutor, paths: Sequence[Path] = (DAILY,)) -> pa.Table:
     parts = score_landmark_days(
-        list(paths), Bundle.load(), first=date(2018, 5, 3), last=date(2018, 5, 17), every=7, crew=crew
+        list(paths), Bundle.load(), first=date(2018, 5, 3), last=date(2018, 5, 17), every=7, executor=executor
     )
     return pa.concat_tables(part.table for part in parts)
 
 
-def landmarks(crew: PartExecutor) -> list[Landmarks]:
+def landmarks(executor: PartExecutor) -> list[Landmarks]:
     return [
-        draw_landmarks(source, until=None, seed=1, crew=crew)
+        draw_landmarks(source, until=None, seed=1, executor=executor)
         for source in sources_of([DAILY, CHANGES, DRIVES])
     ]
 
@@ -47,10 +47,10 @@ def same(one: Landmarks, other: Landmarks) -> bool:
     return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
-def learned(crew: PartExecutor) -> Trained:
+def learned(executor: PartExecutor) -> Trained:
     recipe = Recipe(rounds=20, least=20)
     return train_forecaster(
-        [CHANGES, DRIVES], name="sample", until=date(2015, 12, 31), recipe=recipe, crew=crew
+        [CHANGES, DRIVES], name="sample", until=date(2015, 12, 31), recipe=recipe, executor=executor
     )
 
 

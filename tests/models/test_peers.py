@@ -331,7 +331,7 @@ def test_scrutiny_fails_in_its_buckets_and_only_warns_above_the_last(
     )
 
 
-def test_what_scrutiny_has_failed_stays_failed_and_a_warning_does_not(tmp_path: Path) -> None:
+def test_a_drive_that_scrutiny_has_failed_stays_failed_and_a_warning_does_not_last(tmp_path: Path) -> None:
     assert said(rows_of(tmp_path, {"197": [0, 8, 0, 0]}, 0), apply_scrutiny_thresholds) == (0.0, "good")
     assert said(rows_of(tmp_path, {"197": [0, 8, 0, 0]}, 3), apply_scrutiny_thresholds) == (2.0, "bad")
     assert said(rows_of(tmp_path, {"198": [99, 0]}, 0), apply_scrutiny_thresholds) == (1.0, "warning")
@@ -400,7 +400,9 @@ def test_the_red_hat_recipe_flags_what_is_about_to_fail_and_says_what_it_lacks(f
     assert "all normalised values" in answer.note
 
 
-def test_what_cannot_be_had_is_said_and_an_unknown_name_refused(fleet: Path) -> None:
+def test_a_peer_that_cannot_be_computed_reports_the_reason_and_an_unknown_peer_is_refused(
+    fleet: Path,
+) -> None:
     history, truth = HistoryFiles([fleet], threads=1).read(), read_truth([fleet])
     ask = {"split": DAY0 + 100, "seed": 1}
     found = peer_scores(["vendor", "ceph_prophetstor"], history, truth, np.array([DAY0 + 105]), **ask)

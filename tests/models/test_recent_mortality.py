@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from predrain.models.forecast.calibration import Calibration
 from predrain.models.forecast.landmarks import Landmarks
-from predrain.models.forecast.recent_mortality import HALF_LIFE, PRIOR, lately_of, log_odds
+from predrain.models.forecast.recent_mortality import HALF_LIFE, PRIOR, log_odds, measure_recent_mortality
 
 STEP = 7
 
@@ -41,14 +41,14 @@ def two_models(deaths: int, drives: int = 1000) -> Landmarks:
 
 def test_a_model_that_dies_more_often_than_forecast_is_drawn_up_and_a_steady_one_is_not() -> None:
     marks = two_models(deaths=100)
-    ratio = lately_of(marks, np.full(len(marks), 0.01), STEP)
+    ratio = measure_recent_mortality(marks, np.full(len(marks), 0.01), STEP)
     assert ratio["DYING"] > 1.2
     assert ratio["STEADY"] < 1.0
 
 
 def test_when_all_models_die_alike_the_general_level_is_left_to_calibration() -> None:
     marks = two_models(deaths=10)
-    ratio = lately_of(marks, np.full(len(marks), 0.002), STEP)
+    ratio = measure_recent_mortality(marks, np.full(len(marks), 0.002), STEP)
     assert ratio["DYING"] == pytest.approx(1.0, abs=0.1)
     assert ratio["DYING"] == ratio["STEADY"]
 
@@ -56,17 +56,17 @@ def test_when_all_models_die_alike_the_general_level_is_left_to_calibration() ->
 def test_one_death_of_a_rare_model_moves_it_little() -> None:
     marks = weekly(["RARE"] + ["COMMON"] * 2000, [10] + [30] * 2000, [True] + [False] * 2000)
     common = replace(marks, died=marks.died | (np.arange(len(marks)) > 1980))
-    ratio = lately_of(common, np.full(len(marks), 0.01), STEP)
+    ratio = measure_recent_mortality(common, np.full(len(marks), 0.01), STEP)
     assert 1.0 < ratio["RARE"] < 1.0 + 1.0 / PRIOR
 
 
-def test_what_a_model_did_a_year_ago_hardly_counts() -> None:
+def test_deaths_in_a_drive_model_a_year_ago_hardly_count() -> None:
     def ratio(day: int) -> float:
         died = [n < 100 for n in range(1000)] + [n < 300 for n in range(30_000)]
         days = [day] * 1000 + [1000] * 30_000
         follow = [15 if d else 30 for d in died]
         marks = weekly(["DYING"] * 1000 + ["STEADY"] * 30_000, follow, died, days)
-        return lately_of(marks, np.full(len(marks), 0.01), STEP)["DYING"]
+        return measure_recent_mortality(marks, np.full(len(marks), 0.01), STEP)["DYING"]
 
     assert ratio(1000) > ratio(1000 - int(HALF_LIFE)) > ratio(1000 - 4 * int(HALF_LIFE)) > 1.0
     assert ratio(1000 - 8 * int(HALF_LIFE)) == pytest.approx(1.0, abs=0.1)
@@ -77,7 +77,7 @@ def test_a_landmark_watched_for_ten_days_expects_a_third_of_a_death_within_thirt
         marks = weekly(["A"] * 500 + ["B"] * 500, [follow] * 500 + [30] * 500, [False] * 1000)
         marks.died[:20] = True
         marks.died[500:520] = True
-        return lately_of(marks, np.full(len(marks), 0.02), STEP)["A"]
+        return measure_recent_mortality(marks, np.full(len(marks), 0.02), STEP)["A"]
 
     assert dying(10) > dying(30)
 

@@ -76,7 +76,7 @@ def test_days_and_lists_read_as_sentences_do() -> None:
     ]
 
 
-def test_what_a_file_is_called_cannot_become_markup() -> None:
+def test_a_file_name_in_a_table_cannot_become_markup() -> None:
     table = TableText("<b>", ["<b>"], [["<b>", "<b>"]])
     assert "<b>" not in render_template("table.html.jinja", table=table)
 

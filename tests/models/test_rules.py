@@ -80,7 +80,7 @@ def test_media_errors_that_rise_are_hard_evidence_told_with_numbers_and_date() -
     assert said.clears == "Falls to a warning when nothing rises for 7 days."
 
 
-def test_what_is_said_to_clear_a_rise_clears_it() -> None:
+def test_a_verdict_on_a_rise_improves_after_the_quiet_days_that_the_verdict_names() -> None:
     said = verdict(nvme(media_errors=0), nvme(media_errors=3))
     assert (said.status, said.clears) == (Status.BAD, "Falls to a warning when nothing rises for 7 days.")
     assert verdict(nvme(media_errors=0), *[nvme(media_errors=3)] * 8).status is Status.WARNING

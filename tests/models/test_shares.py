@@ -70,9 +70,9 @@ def months(folder: Path, count: int) -> list[Path]:
     return paths
 
 
-def drawn(paths: Sequence[Path], crew: Any) -> Landmarks:
+def drawn(paths: Sequence[Path], executor: Any) -> Landmarks:
     (source,) = sources_of(paths)
-    return draw_landmarks(source, until=None, seed=1, crew=crew)
+    return draw_landmarks(source, until=None, seed=1, executor=executor)
 
 
 def read_bytes(work: Callable[[], object]) -> int:
@@ -98,9 +98,9 @@ def test_landmarks_of_drives_that_lie_in_several_files_do_not_depend_on_who_copi
 
 def test_twice_the_history_is_at_most_2_2_times_the_bytes_to_read(tmp_path: Path) -> None:
     paths = months(tmp_path, 8)
-    crew = Elsewhere(2, rows_per_part=6_000)
-    once, twice = (read_bytes(lambda some=some: drawn(some, crew)) for some in (paths[:4], paths))
-    assert len(HistoryFiles(paths).split_into_parts(crew.rows_per_part)) > 10
+    executor = Elsewhere(2, rows_per_part=6_000)
+    once, twice = (read_bytes(lambda some=some: drawn(some, executor)) for some in (paths[:4], paths))
+    assert len(HistoryFiles(paths).split_into_parts(executor.rows_per_part)) > 10
     assert twice <= 2.2 * once
 
 

@@ -273,7 +273,7 @@ def test_io_errors_are_over_a_week_after_the_last(bundle: Bundle) -> None:
     assert (week.status, week.reasons[0].code) == (Status.GOOD, "no-symptom")
 
 
-def test_what_a_quiet_counter_says_does_not_contradict_io_errors(bundle: Bundle) -> None:
+def test_the_sentence_on_quiet_counters_does_not_contradict_io_errors(bundle: Bundle) -> None:
     told = [one.sentence for one in watch(bundle, [sas()] * 50, hours=1, errors=[400] + [0] * 30).reasons]
     assert told[1].startswith("Its counters show no symptom. ")
     assert not any(sentence.startswith("No symptom") for sentence in told)
@@ -304,7 +304,7 @@ def test_a_self_test_that_failed_is_a_warning_until_a_long_one_passes(bundle: Bu
     assert watch(bundle, [failed] * 5 + [passed]).status is not Status.WARNING
 
 
-def test_what_is_remembered_of_io_errors_is_a_week_and_survives_packing() -> None:
+def test_a_drive_state_remembers_a_week_of_io_errors_also_after_packing() -> None:
     state: DriveState | None = None
     for hour in range(400):
         at = NOON + timedelta(hours=hour)

@@ -161,7 +161,7 @@ class Schedule:
         self.run.cluster.lose_answers(self.random.randint(1, 4), carried_out=self.random.random() < 0.5)
 
     def _drop(self) -> None:
-        self.run.cluster.drop_pins(self.random.randint(1, 5))
+        self.run.cluster.drop_upmaps(self.random.randint(1, 5))
 
     def _mgr(self) -> None:
         self.run.cluster.restart_mgr()

@@ -19,10 +19,16 @@ _PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=\|)|(?<=\
 _DOCSTRING_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\w+\n +\S)")
 """A blank line, or the line before a parameter with an indented description."""
 
+_TEXT: Final = re.compile(r"[A-Za-z]+,? [A-Za-z]+,? [A-Za-z]+")
+_SQL: Final = re.compile(r"\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|COPY|PRAGMA)\b")
+
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Sentences that stand together. `kind` is page, docstring, comment or message."""
+    """Sentences that stand together. `kind` is page, docstring, comment, message or text.
+
+    A message is a whole sentence. A text is part of one, such as an error without its end or the help of an option.
+    """
 
     place: str
     kind: str
@@ -39,7 +45,7 @@ def read_page(file: str, text: str) -> Iterator[Paragraph]:
 
 
 def read_code(file: str, text: str) -> Iterator[Paragraph]:
-    """Yield docstrings, comments, and messages, which are string constants that are sentences."""
+    """Yield docstrings, comments, and the string constants that are messages or texts."""
     nodes = list(ast.walk(ast.parse(text)))
     documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
@@ -52,6 +58,8 @@ def read_code(file: str, text: str) -> Iterator[Paragraph]:
                     yield Paragraph(f"{file}:{node.lineno}", "docstring", " ".join(paragraph.split()))
             elif re.match(r"[A-Z][^\n]* [^\n]* [^\n]*[.?!]$", said):
                 yield Paragraph(f"{file}:{node.lineno}", "message", said)
+            elif _TEXT.search(said) and not _SQL.match(said):
+                yield Paragraph(f"{file}:{node.lineno}", "text", said)
     group, last = "", 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and not re.match(r"# ?(?:noqa|type:|fmt:|pyright|!)", token.string):

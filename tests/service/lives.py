@@ -1,4 +1,4 @@
-"""Sights with the lives of their disks, for tests that make a sight by hand."""
+"""Snapshots with the lives of their disks, for tests that make a snapshot by hand."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ def _empty_store() -> Store:
     return SqliteStore(MEMORY)
 
 
-def hearing_book(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> LifeBook:
-    """The book of a service that has run for long enough to know the hosts of `sight`."""
+def hearing_book(snapshot: FleetSnapshot, now: datetime, stale_after: timedelta) -> LifeBook:
+    """The book of a service that has run for long enough to know the hosts of `snapshot`."""
     earlier = now - timedelta(hours=1)
     book = LifeBook(_empty_store(), earlier, stale_after)
-    book.assess_lives(sight.readings, sight.outlooks, sight.drains, sight.view, earlier)
+    book.assess_lives(snapshot.readings, snapshot.outlooks, snapshot.drains, snapshot.view, earlier)
     return book
 
 
-def standing_sight(
-    sight: FleetSnapshot,
+def build_living_snapshot(
+    snapshot: FleetSnapshot,
     now: datetime,
     stale_after: timedelta,
     outcomes: Sequence[Outcome] = (),
     book: LifeBook | None = None,
 ) -> FleetSnapshot:
-    """The sight with how its disks stand, by the book of a service that has run for a while."""
-    book = book or hearing_book(sight, now, stale_after)
+    """The snapshot with the state of each disk, by the book of a service that has run for a while."""
+    book = book or hearing_book(snapshot, now, stale_after)
     book.update_outcomes(outcomes)
-    book.assess_lives(sight.readings, sight.outlooks, sight.drains, sight.view, now)
+    book.assess_lives(snapshot.readings, snapshot.outlooks, snapshot.drains, snapshot.view, now)
     book.apply_elapsed_time(now)
-    return replace(sight, lives=book.current_lives)
+    return replace(snapshot, lives=book.current_lives)

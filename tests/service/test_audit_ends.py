@@ -142,7 +142,7 @@ def test_lines_that_are_dropped_as_if_by_retention_and_are_too_young_are_found_o
     assert "too young to be dropped" in found["audit, noted"].told
 
 
-def test_what_retention_drops_contradicts_nothing(service: Service) -> None:
+def test_audit_lines_that_retention_drops_contradict_no_mark(service: Service) -> None:
     service.write_lines(4)
     service.clock.sleep(timedelta(days=service.settings.retention.audit_days - 20).total_seconds())
     service.marks.step()  # the mark is renewed; the line that it names is as old as it was

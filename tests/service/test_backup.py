@@ -55,7 +55,7 @@ def everything_known(application: Application) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_was_accepted_before_a_backup_is_in_it_and_the_drain_goes_on(
+def test_readings_accepted_before_a_backup_are_in_it_and_the_drain_goes_on(
     place: Place, tmp_path: Path
 ) -> None:
     cluster = seated()
@@ -264,7 +264,7 @@ def test_a_state_in_use_is_not_restored_into(backup: Path, tmp_path: Path) -> No
         restore_backup(backup, StateDir(tmp_path / "there"), BELIEVED, by="me", clock=SetClock())
 
 
-def test_what_a_killed_restore_left_is_no_state_until_it_is_done_again(backup: Path, tmp_path: Path) -> None:
+def test_a_killed_restore_leaves_no_usable_state_until_it_is_done_again(backup: Path, tmp_path: Path) -> None:
     state = StateDir(tmp_path / "there").ensure_exists()
     state.restoring.mkdir()
     (state.restoring / "store.sqlite").write_bytes(b"half")

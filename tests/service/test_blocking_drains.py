@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.service.conftest import Site
-from tests.service.test_drains import World, proposed, site, wish, world  # noqa: F401  (fixtures of a service over a cluster)
+from tests.service.test_drains import World, ask_drain, proposed, site, world  # noqa: F401  (fixtures of a service over a cluster)
 
 
 def row_of(site: Site, osd: int = 0) -> dict[str, Any]:  # noqa: F811
@@ -25,7 +25,7 @@ def test_a_drain_stands_in_the_way_of_another_one_until_it_was_rejected(world: W
     assert row_of(site)["blocking_drain"] == drain["id"]
     assert row_of(site, 1)["blocking_drain"] is None
     assert ask_again(site) == 409
-    wish(site, drain, "reject")
+    ask_drain(site, drain, "reject")
     assert row_of(site)["blocking_drain"] is None
     assert ask_again(site) == 201
 
@@ -38,10 +38,10 @@ def test_the_row_and_the_answer_to_a_proposal_agree(
     blocks: bool,
 ) -> None:
     drain = proposed(site)
-    wish(site, drain, "approve")
+    ask_drain(site, drain, "approve")
     if verb == "cancel":
         world.tick(3)
-        wish(site, drain, "cancel")
+        ask_drain(site, drain, "cancel")
         world.tick(400)
     assert (row_of(site)["blocking_drain"] is not None) is blocks
     assert ask_again(site) == (409 if blocks else 201)

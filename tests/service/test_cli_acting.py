@@ -119,7 +119,7 @@ def test_without_a_controller_a_command_says_that_nothing_happens_and_how_to_sta
     assert (code, said) == (3, f"{drain['id']}: cancelling\n")
 
 
-def test_what_a_command_asks_for_without_a_service_stands_in_the_audit(operator: Operator) -> None:
+def test_a_request_of_a_command_without_a_service_stands_in_the_audit(operator: Operator) -> None:
     operator.run("drain", "apply", TARGET, "--yes", "--reason", "noisy")
     with closing(SqliteStore(operator.folder / "state" / "store.sqlite")) as store:
         lines = [f"{line.caller}: {line.decided}" for line in store.journal(AUDIT)]
@@ -139,7 +139,7 @@ def test_every_listing_says_that_nobody_acts(operator: Operator) -> None:
 
 
 @pytest.mark.slow
-def test_what_no_controller_has_to_do_ends_well_without_one(operator: Operator) -> None:
+def test_a_command_that_needs_no_controller_succeeds_without_one(operator: Operator) -> None:
     code, said, why = operator.run("drain", "apply", TARGET)
     drain = said.partition(":")[0]
     conf = operator.folder / "ceph.conf"
@@ -231,7 +231,7 @@ def test_commands_on_another_state_hand_their_request_to_the_waiting_command_and
 
 
 @pytest.mark.slow
-def test_who_waits_through_a_command_that_ends_is_told_how_to_go_on(
+def test_a_command_that_waits_for_a_killed_command_shows_how_to_go_on(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("predrain.service.cli.drain_progress.PATIENCE_SECONDS", LONG)

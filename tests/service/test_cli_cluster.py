@@ -52,7 +52,7 @@ def test_a_recording_is_written_again_from_a_recording(
     assert main(["cluster", "status", "--recorded", str(out)]) == 0
 
 
-def test_what_is_no_recording_fails_with_one_sentence(
+def test_a_missing_recording_is_refused_with_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["cluster", "status", "--recorded", str(tmp_path / "none.zip")]) == 1

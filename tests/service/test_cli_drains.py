@@ -48,7 +48,7 @@ def test_the_command_line_approves_the_plan_that_it_showed_and_no_other(
     assert capsys.readouterr().out == f"{drain.id}: approved\n"
 
 
-def test_who_approves_without_having_looked_is_shown_what_was_approved(
+def test_an_approval_without_a_previous_look_shows_the_approved_plan(
     site: Site,  # noqa: F811
     place: Place,
     capsys: pytest.CaptureFixture[str],
@@ -61,7 +61,7 @@ def test_who_approves_without_having_looked_is_shown_what_was_approved(
     assert told.endswith(f"{drain['id']}: approved\n")
 
 
-def test_who_asks_for_drains_reads_one_line_for_each_with_what_was_asked_of_whom_and_its_id(
+def test_drain_apply_reports_one_line_per_target_with_the_service_the_request_and_the_answer(
     world: World,  # noqa: F811
     site: Site,  # noqa: F811
     place: Place,
@@ -103,7 +103,7 @@ def test_a_program_reads_what_was_asked_and_whether_it_was_accepted_as_an_object
     assert (said["request"]["asked"], said["request"]["accepted"]) == (f"hand over {drain.id}", False)
 
 
-def test_who_says_that_a_disk_may_be_pulled_reads_of_whom_it_was_asked_and_what_was_answered(
+def test_the_hand_over_command_reports_the_asked_service_and_its_answer(
     world: World,  # noqa: F811
     site: Site,  # noqa: F811
     place: Place,
@@ -131,7 +131,7 @@ def _list_said(stderr: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_who_waits_for_a_drain_reads_at_once_what_holds_it(
+def test_a_command_that_waits_for_a_drain_reports_the_hold_at_once(
     world: World,  # noqa: F811
     site: Site,  # noqa: F811
     place: Place,

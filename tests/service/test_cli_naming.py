@@ -12,7 +12,7 @@ from predrain.service.cli.drain_names import NoOpenDrain, SeveralDrains, choose_
 from predrain.service.terminal.person import name_typist
 from predrain.service.terminal.service_connection import CliClient, RestReply
 from tests.service.conftest import Place
-from tests.service.test_drains import Site, World, proposed, site, wish, world  # noqa: F401
+from tests.service.test_drains import Site, World, ask_drain, proposed, site, world  # noqa: F401
 
 
 def drains(*states: str) -> list[dict[str, str]]:
@@ -79,7 +79,7 @@ def test_a_drain_that_is_approved_while_another_person_rejects_it_goes_on_and_th
     place.state.url.write_text(str(site.client.base_url))
 
     def approve_first(client: CliClient, path: str, body: object = None) -> RestReply:
-        assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
+        assert ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
         return reject(client, path, body)
 
     monkeypatch.setattr(CliClient, "post", approve_first)

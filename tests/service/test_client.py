@@ -28,7 +28,7 @@ def client(site: Site) -> Client:  # noqa: F811
     return Client(str(site.client.base_url), site.token)
 
 
-def test_what_was_sent_is_read_back_typed(site: Site, client: Client) -> None:  # noqa: F811
+def test_sent_readings_are_read_back_as_typed_objects(site: Site, client: Client) -> None:  # noqa: F811
     now = site.application.clock.now()
     sent = [envelope(site.application, one) for one in week_of("A", now, pending=400)]
     taken = client.send_readings([*sent, {"schema": "reading", "version": 99}])
@@ -197,7 +197,7 @@ def test_a_refusal_is_not_asked_again(flaky: Any) -> None:
     assert (len(server.asked), waits) == (1, [])
 
 
-def test_who_stays_away_is_unreachable_after_three_times(flaky: Any) -> None:
+def test_a_service_that_stays_away_is_reported_as_unreachable_after_three_attempts(flaky: Any) -> None:
     server, wire, waits = flaky(CUT_OFF, CUT_OFF, CUT_OFF)
     with pytest.raises(Unreachable, match="no service answers at"):
         wire.get("status")

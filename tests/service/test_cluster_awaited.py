@@ -99,7 +99,7 @@ def test_a_drain_that_is_asked_for_or_planned_before_the_first_look_waits_as_wel
         assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "3"), answer.text
 
 
-def test_what_waiting_does_not_cure_names_no_time_to_ask_again(
+def test_an_error_that_waiting_does_not_cure_names_no_time_to_ask_again(
     new: tuple[World, Drain], serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, drain = new

@@ -210,7 +210,7 @@ def test_every_disk_reaches_the_service(rig: Rig, begin: Callable[[], Site]) -> 
 
 
 @pytest.mark.slow
-def test_what_was_read_while_the_service_was_away_reaches_it_after_a_kill_and_a_restart(
+def test_readings_spooled_while_the_service_was_away_reach_it_after_a_kill_of_the_collector(
     rig: Rig, begin: Callable[[], Site]
 ) -> None:
     with rig.collecting() as process:

@@ -108,7 +108,10 @@ def test_a_renamed_host_keeps_what_it_reads_and_is_told_of_until_it_is_enrolled_
     with rig.collecting() as process:
         once_true(lambda: site.application.counts["refused"] >= DISKS)
         once_true(
-            lambda: process.poll() is None and site.application.misnamed.find_recent_mismatches(clock.now())
+            lambda: (
+                process.poll() is None
+                and site.application.host_mismatches.find_recent_mismatches(clock.now())
+            )
         )
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0

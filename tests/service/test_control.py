@@ -39,7 +39,7 @@ def test_a_halt_lifted_while_the_cluster_is_looked_at_is_not_shown_again(
     assert application.describe_controller() == "running"
 
 
-def test_what_draining_a_slow_disk_would_do_is_what_its_drain_does(
+def test_the_draft_for_a_slow_disk_has_the_same_plan_as_its_drain(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     application, now = world.application, world.cluster.now

@@ -67,8 +67,8 @@ def weekly(tmp_path: Path, drives: dict[str, float], status: str = "good") -> Sc
 
 def test_scores_and_truth_give_the_worth_at_every_cost(tmp_path: Path, truth: FailureTruth) -> None:
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.06, "D0": 0.001})
-    rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
-    at = {rung.name: rung.worth for rung in rungs}
+    cost_rows = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
+    at = {cost_row.name: cost_row.worth for cost_row in cost_rows}
     own = at[f"failure_cost {HERE}"]
     assert own.migration_rate.value == 1.0
     assert own.failing_bytes == int(SIZE_BYTES * 0.69)
@@ -76,7 +76,7 @@ def test_scores_and_truth_give_the_worth_at_every_cost(tmp_path: Path, truth: Fa
     assert own.cost_saved.value == pytest.approx(0.9)
     assert at["failure_cost x 2"].for_nothing == 1  # C
     assert at["failure_cost x 1/4"].drains == 0
-    told = msgspec.json.decode(msgspec.json.encode(rungs))
+    told = msgspec.json.decode(msgspec.json.encode(cost_rows))
     assert told[2]["worth"]["safe_bytes"] == int(SIZE_BYTES * 0.69)
 
 
@@ -97,8 +97,8 @@ def test_a_drive_of_status_unknown_is_never_drained_whatever_its_prior_says(
     tmp_path: Path, truth: FailureTruth
 ) -> None:
     scores = weekly(tmp_path, {"A": 0.3, "B": 0.001, "C": 0.001}, status="unknown")
-    rungs = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
-    assert [rung.worth.drains for rung in rungs] == [0] * 5
+    cost_rows = worth_of_scores(scores, truth, Policy(), THRESHOLDS, resamples=10)
+    assert [cost_row.worth.drains for cost_row in cost_rows] == [0] * 5
 
 
 def test_sizes_come_from_the_files_that_tell_them_and_absurd_ones_do_not_count(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from rich.console import Console
 from predrain.actions.core.drain_policy import Mode
 from predrain.actions.simulator import ClientLoad
 from predrain.data.drain import DrainState
+from predrain.data.ids import DeviceId
 from predrain.data.log.log_port import Topic
 from predrain.data.log.memory_log import MemoryLog
 from predrain.data.outcome import DriveFate, OutcomeRule
@@ -28,7 +29,7 @@ from predrain.service.app.application import Application, ApplicationPorts
 from predrain.service.config.settings import Settings
 from predrain.service.demo import demo_world
 from predrain.service.demo.demo_counts import DemoLedger, build_result_table
-from predrain.service.demo.demo_fleet import DemoFleet, TooFewDrives, at_hour, read_histories
+from predrain.service.demo.demo_fleet import DemoFleet, Drive, TooFewDrives, at_hour, read_histories
 from predrain.service.demo.demo_run import FLEET, DaySummary, Demo, finish_run_counts, without_predrain
 from predrain.service.demo.demo_terminal import ProgressBar
 from predrain.service.demo.demo_world import DemoWorld
@@ -36,6 +37,7 @@ from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.forecasting.known_fates import lives_of
 from predrain.service.processes.up import forecaster_of
 from tests.data.store import written
+from tests.service.person_requests import propose_drain
 
 SMALL = Demo(cluster="tiny", days=40, seconds_per_day=None, seed=6)
 """One disk fails on the fifteenth day."""
@@ -62,6 +64,17 @@ def watched(demo: Demo) -> tuple[DemoWorld, Application]:
     for _ in world.run_days(application):
         pass
     return world, application
+
+
+def test_no_guard_refuses_a_proposal_for_the_hour_between_two_polls() -> None:
+    demo = replace(SMALL, mode=Mode.PROPOSE, days=2)
+    world, application = watched(demo)
+    drain = propose_drain(application, "osd.0", "operator")
+    later = world.clock.now() + demo_world.LOOK
+    refused = [
+        answer.code for answer in application.control.list_guard_answers(drain.id, later) if not answer.ok
+    ]
+    assert refused == []
 
 
 def test_every_slot_has_a_drive_and_every_drive_that_dies_is_among_them(fleet: DemoFleet) -> None:
@@ -225,6 +238,15 @@ def test_the_cost_row_adds_what_was_moved_to_ten_times_what_was_rebuilt() -> Non
     ledger = DemoLedger(rebuilt_bytes=2 * 2**40)
     row = next(row for row in build_result_table(ledger, DemoLedger()) if row.what.startswith("cost"))
     assert (row.what, row.with_predrain, row.without) == ("cost: TiB moved + 10 x TiB rebuilt", "20.0", "0.0")
+
+
+def test_the_row_of_deaths_during_drains_has_the_median_of_what_was_moved() -> None:
+    ledger = DemoLedger()
+    for number, share in enumerate((0.1, 0.2, 0.99)):
+        drive = Drive(number, DeviceId(f"D{number}"), f"S{number}", "ST0", date(2018, 3, 1))
+        ledger.record_death(drive, datetime(2018, 3, 1, tzinfo=UTC), silent=False, share_moved=share)
+    row = next(row for row in build_result_table(ledger, DemoLedger()) if "while draining" in row.what)
+    assert row.with_predrain == "3 (median 20% moved)"
 
 
 def list_poll_minutes(state: DrainState) -> list[float]:

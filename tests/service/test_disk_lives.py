@@ -176,14 +176,14 @@ def test_fleet_and_messages_agree_on_the_severity_of_a_disk(application: Applica
         application.clock.sleep(3_600)
         application.ingest([smart_reading("A", application.clock.now())])
         work(application)
-        sight = application.get_snapshot()
-        assert sight.severity(OLD) is sight.outlooks[OLD].severity
+        snapshot = application.get_snapshot()
+        assert snapshot.severity(OLD) is snapshot.outlooks[OLD].severity
         told = [
             cause
             for cause in find_alert_causes(application.build_alert_snapshot())
             if cause.key.startswith("disks:")
         ]
-        assert bool(told) == (sight.severity(OLD) in (Status.WARNING, Status.BAD))
+        assert bool(told) == (snapshot.severity(OLD) in (Status.WARNING, Status.BAD))
 
 
 def test_a_failed_disk_counts_for_its_model_also_when_another_one_stands_in_its_slot(

@@ -165,10 +165,10 @@ def ask(world: World, *running: HostSelfTest) -> Any:
     return world.application.disk_requests.exchange(world.application.get_snapshot(), question)
 
 
-def kinds(world: World, verb: DiskVerb, sight: FleetSnapshot | None = None) -> list[RequestRefusalKind]:
+def kinds(world: World, verb: DiskVerb, snapshot: FleetSnapshot | None = None) -> list[RequestRefusalKind]:
     try:
         world.application.disk_requests.request(
-            sight or world.application.get_snapshot(), DRAINED, verb, "anna"
+            snapshot or world.application.get_snapshot(), DRAINED, verb, "anna"
         )
     except RequestHeld as held:
         return [one.kind for one in held.refusals]

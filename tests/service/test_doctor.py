@@ -82,7 +82,7 @@ def test_a_look_that_hangs_or_breaks_is_told_and_holds_no_other_up(
     assert "ZeroDivisionError: by zero" in found["breaks"].told
 
 
-def test_what_is_not_set_is_not_looked_for(told: Told) -> None:
+def test_the_doctor_checks_no_part_that_is_not_configured(told: Told) -> None:
     assert not {"certificate", "kafka topics", "postgresql", "mail", "webhook", "sign-in"} & told().keys()
 
 

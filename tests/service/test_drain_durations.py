@@ -40,7 +40,7 @@ def played(run: Run, intent: Intent) -> tuple[Drain, list[tuple[float, float, Dr
 @pytest.mark.slow
 @pytest.mark.parametrize("intent", [Intent.REPLACE, Intent.REMOVE])
 @pytest.mark.parametrize("pg_num", [128, 512])
-def test_what_is_said_to_be_left_of_a_drain_is_what_it_takes_from_there_to_its_end(
+def test_the_estimated_time_left_of_a_drain_matches_the_time_it_takes_to_its_end(
     pg_num: int, intent: Intent
 ) -> None:
     policy = Policy(out_share_max=0.5)
@@ -161,7 +161,9 @@ def test_a_drain_that_was_cancelled_took_as_long_as_it_went_and_came_back() -> N
 @pytest.mark.parametrize(
     ("share", "intent"), [(0.3, Intent.REPLACE), (0.8, Intent.REMOVE), (1.0, Intent.REPLACE)]
 )
-def test_what_a_cancel_is_said_to_take_is_what_it_takes(share: float, intent: Intent) -> None:
+def test_the_estimated_duration_of_a_cancel_matches_the_time_that_it_takes(
+    share: float, intent: Intent
+) -> None:
     policy = Policy(out_share_max=0.5)
     with Run(wide_spec(hosts=12, racks=0, pg_num=512, used=0.1), policy=policy) as run:
         run.tick()

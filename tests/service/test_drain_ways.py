@@ -17,7 +17,7 @@ from predrain.service.access.credentials import CredentialBook, CredentialKind
 from predrain.service.access.tokens import Scope
 from predrain.service.cli import main
 from tests.service.conftest import Place, Serve, Site, shut
-from tests.service.test_drains import ClusterClock, Seated, World, proposed, seated, wish
+from tests.service.test_drains import ClusterClock, Seated, World, ask_drain, proposed, seated
 
 pytestmark = pytest.mark.slow
 
@@ -90,11 +90,11 @@ def read(site: Site, drain: dict[str, Any]) -> dict[str, Any]:
 def stuck_cancel(world: World, site: Site) -> dict[str, Any]:
     """A cancel whose data cannot go back."""
     drain = proposed(site)
-    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     while not read(site, drain)["progress"]["moved_pgs"]:
         world.tick()
     world.reach.full = True  # type: ignore[attr-defined]
-    wish(site, drain, "cancel")
+    ask_drain(site, drain, "cancel")
     for _ in range(100):
         world.tick()
         if read(site, drain)["ways_out"]:
@@ -117,7 +117,9 @@ def test_a_stuck_cancel_shows_its_ways_out_with_code_and_sentence(world: World, 
     assert row["ways_out"] == drain["ways_out"]
 
 
-def test_who_may_act_may_stay_drained_and_the_disk_is_emptied(world: World, site: Site) -> None:
+def test_a_caller_with_scope_act_may_choose_stay_drained_and_the_disk_is_emptied(
+    world: World, site: Site
+) -> None:
     drain = stuck_cancel(world, site)
     answer = site.client.post(f"/api/v1/drains/{drain['id']}/stay_drained", headers=actor(site))
     assert (answer.status_code, answer.json()["state"]) == (200, "preparing")
@@ -151,7 +153,7 @@ def test_only_an_admin_gives_up_a_cancel_and_the_audit_lists_what_is_left(world:
 
 def test_a_way_that_is_not_open_is_refused_with_a_sentence(world: World, site: Site) -> None:
     drain = proposed(site)
-    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     world.tick(5)
     for way in ("stay_drained", "choose_other_targets", "give_up_cancel"):
         answer = site.client.post(f"/api/v1/drains/{drain['id']}/{way}", headers=site.acting)
@@ -162,7 +164,7 @@ def test_a_way_that_is_not_open_is_refused_with_a_sentence(world: World, site: S
 
 def held_by_window(world: World, site: Site) -> dict[str, Any]:
     drain = proposed(site)
-    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     world.tick(3)
     return read(site, drain)
 
@@ -203,7 +205,7 @@ def test_an_admin_insists_past_the_window_and_the_drain_begins_the_step_that_was
     assert "it dies tonight" in second.decided
 
 
-def test_who_may_only_act_may_not_insist(closed: tuple[World, Site]) -> None:
+def test_a_caller_with_scope_act_alone_may_not_insist(closed: tuple[World, Site]) -> None:
     world, site = closed
     drain = held_by_window(world, site)
     assert insist(site, drain, actor(site)).status_code == 403

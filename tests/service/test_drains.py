@@ -1,4 +1,4 @@
-"""A drain from a person's wish to an empty disk: over REST, on a simulated cluster, with the real controller."""
+"""A drain from a person's request to an empty disk: over REST, on a simulated cluster, with the real controller."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def proposed(site: Site, target: str = "osd.0") -> dict:
     return answer.json()
 
 
-def wish(site: Site, drain: dict, what: str, **headers: str) -> object:
+def ask_drain(site: Site, drain: dict, what: str, **headers: str) -> object:
     return site.client.post(f"/api/v1/drains/{drain['id']}/{what}", headers={**site.acting, **headers})
 
 
@@ -131,11 +131,11 @@ def test_an_osd_shows_the_outlook_of_its_disk_and_how_it_was_a_week_ago(world: W
 
 
 @pytest.mark.slow
-def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
+def test_a_request_becomes_an_empty_disk(world: World, site: Site) -> None:
     drain = proposed(site)
     assert drain["state"] == "proposed"
     assert drain["plan"]["bytes"] > 0
-    assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
+    assert ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200
     began, left = world.cluster.now, {}
     for _ in range(2000):
         world.tick()
@@ -163,7 +163,7 @@ def test_a_wish_becomes_an_empty_disk(world: World, site: Site) -> None:
 
 def test_an_approval_must_say_which_plan_it_means(site: Site) -> None:
     drain = proposed(site)
-    assert wish(site, drain, "approve").status_code == 428
+    assert ask_drain(site, drain, "approve").status_code == 428
 
 
 def test_an_approval_of_a_plan_that_has_moved_starts_nothing_and_shows_the_new_one(
@@ -175,7 +175,7 @@ def test_an_approval_of_a_plan_that_has_moved_starts_nothing_and_shows_the_new_o
     assert stored.plan is not None
     fewer = replace(stored.plan, moves=stored.plan.moves[: len(stored.plan.moves) // 2])
     world.application.store.save_drain(replace(stored, plan=fewer, revision=stored.revision + 1))
-    answer = wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    answer = ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     assert answer.status_code == 412
     assert "bytes to move" in answer.json()["detail"]
     assert answer.json()["drain"]["plan"]["bytes"] == fewer.bytes
@@ -184,7 +184,7 @@ def test_an_approval_of_a_plan_that_has_moved_starts_nothing_and_shows_the_new_o
 
 def test_a_tag_of_somebody_else_approves_nothing(site: Site) -> None:
     drain = proposed(site)
-    assert wish(site, drain, "approve", **{"If-Match": '"other"'}).status_code == 412
+    assert ask_drain(site, drain, "approve", **{"If-Match": '"other"'}).status_code == 412
 
 
 def test_a_second_drain_of_the_same_osd_is_refused(site: Site) -> None:
@@ -207,22 +207,22 @@ def test_a_plan_can_be_seen_without_a_trace(world: World, site: Site) -> None:
     assert world.application.store.drains() == ()
 
 
-def test_what_the_state_does_not_allow_is_refused_with_a_sentence(site: Site) -> None:
+def test_a_request_that_the_state_of_the_drain_does_not_allow_is_refused_with_a_sentence(site: Site) -> None:
     drain = proposed(site)
-    answer = wish(site, drain, "resume")
+    answer = ask_drain(site, drain, "resume")
     assert answer.status_code == 409
     assert answer.json()["detail"]
-    assert wish(site, {"id": "nobody"}, "pause").status_code == 404
+    assert ask_drain(site, {"id": "nobody"}, "pause").status_code == 404
 
 
 @pytest.mark.slow
 def test_a_cancelled_drain_puts_everything_back(world: World, site: Site) -> None:
     before = world.cluster.view()
     drain = proposed(site)
-    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     world.tick(30)
     assert site.client.get(f"/api/v1/drains/{drain['id']}").json()["progress"]["moved_pgs"] > 0
-    assert wish(site, drain, "cancel").status_code == 200
+    assert ask_drain(site, drain, "cancel").status_code == 200
     for _ in range(2000):
         world.tick()
         if site.client.get(f"/api/v1/drains/{drain['id']}").json()["state"] == "cancelled":
@@ -234,7 +234,7 @@ def test_a_cancelled_drain_puts_everything_back(world: World, site: Site) -> Non
 
 def test_a_halt_stops_a_drain_and_the_status_says_so(world: World, site: Site) -> None:
     drain = proposed(site)
-    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     world.tick(3)
     site.client.post("/api/v1/halt", json={"reason": "look first"}, headers=site.acting)
     assert site.client.get("/api/v1/status").json()["controller"] == "holding: halted (look first)"
@@ -333,8 +333,8 @@ def test_the_command_line_plans_asks_approves_and_explains(
     told = capsys.readouterr().out
     assert "stale-view" in told
     assert "PGs in flight" in told
-    for wish, state in (("pause", "paused"), ("resume", ""), ("cancel", "cancelling")):
-        assert main(["drain", wish, drain.id, *here]) == 0
+    for verb, state in (("pause", "paused"), ("resume", ""), ("cancel", "cancelling")):
+        assert main(["drain", verb, drain.id, *here]) == 0
         assert f"{drain.id}: {state}" in capsys.readouterr().out
     assert main(["drain", "list", *here, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["id"] == drain.id

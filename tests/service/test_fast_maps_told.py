@@ -84,7 +84,7 @@ def test_fast_maps_in_use_are_well() -> None:
     assert found.state == "ok"
 
 
-def test_what_somebody_else_has_set_since_is_not_called_left() -> None:
+def test_a_paxos_interval_that_somebody_else_has_set_since_is_not_reported_as_left_over() -> None:
     assert "fast maps" not in told(Settings(), record=written(timedelta(hours=1)), row="0.500000")
 
 
@@ -105,10 +105,10 @@ def test_the_metric_is_1_while_fast_maps_stand_and_nothing_moves(state: DrainSta
         run.ticks(2)
         view = run.cluster.view()
         assert view.settings["mon/paxos_propose_interval"] == "0.25"
-        sight = FleetSnapshot({}, {}, {}, (replace(run.known(drain), state=state),), None, view)
+        snapshot = FleetSnapshot({}, {}, {}, (replace(run.known(drain), state=state),), None, view)
         values = {
             one.name: one.samples[0].value
-            for one in collect_drain_metrics(sight, view, run.cluster.now)
+            for one in collect_drain_metrics(snapshot, view, run.cluster.now)
             if one.samples
         }
         assert values["predrain_fast_maps_left"] == left

@@ -56,7 +56,7 @@ def test_disks_whose_readings_come_one_by_one_are_found_from_the_third_on() -> N
     ]
 
 
-def test_what_is_remembered_of_a_host_does_not_grow() -> None:
+def test_the_remembered_errors_of_a_host_stay_bounded() -> None:
     hosts = HostErrors()
     for hour in range(500):
         mark(hosts, *(reading(disk, 60 * hour) for disk in "ABC"))

@@ -169,7 +169,7 @@ def test_a_file_that_changed_is_read_anew_and_its_known_rows_are_ignored(table: 
     assert (total.new, total.known) == (2, 10)
 
 
-def test_what_is_refused_is_told_with_its_place_and_the_rest_goes_on(
+def test_a_refused_row_is_reported_with_its_place_and_the_import_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "days.csv"

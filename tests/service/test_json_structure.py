@@ -84,7 +84,7 @@ def test_no_more_values_are_found_than_a_parser_builds(value: Any, size: int) ->
     ],
 )
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_what_is_too_much_is_named_with_whether_parts_would_help(
+def test_an_exceeded_limit_is_named_with_whether_smaller_texts_would_pass(
     text: bytes,
     changed: dict[str, int],
     limit: str,
@@ -98,7 +98,7 @@ def test_what_is_too_much_is_named_with_whether_parts_would_help(
     "text", [b'["' + b"[,{" * 100 + b'"]', b'["\\"' + b"[" * 99 + b'\\\\"]', b'["\\\\","["]']
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 1 << 20])
-def test_what_stands_in_a_string_counts_for_nothing(text: bytes, size: int) -> None:
+def test_brackets_and_commas_inside_a_string_count_for_nothing(text: bytes, size: int) -> None:
     json.loads(text)
     assert counted(text, size, depth=1, values=3, items=2) is None
 

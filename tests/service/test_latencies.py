@@ -108,7 +108,9 @@ def test_a_batch_of_a_collector_that_does_not_know_the_cluster_is_of_the_own_one
     assert [(one.host, one.cluster) for one in found] == [("ceph-17", OURS)]
 
 
-def test_what_comes_past_the_door_is_judged_again_and_kept_as_a_dead_letter(application: Application) -> None:
+def test_a_bad_batch_written_directly_to_the_log_is_checked_again_and_kept_as_a_dead_letter(
+    application: Application,
+) -> None:
     half = encode_envelope(
         batch(summary(1), summary(2, window_seconds=0.0)), producer="stor-01", sequence=1, sent_at=NOON
     )
@@ -178,5 +180,5 @@ def test_a_collector_can_read_what_is_said_of_a_backlog_under_a_wrong_clock(site
     assert "set that host's clock" in refused[0]
 
 
-def test_who_may_not_ingest_may_not_post_latencies(site: Site) -> None:
+def test_a_caller_without_a_token_may_not_post_latencies(site: Site) -> None:
     assert site.client.post("/api/v1/latency", json=[]).status_code == 401

@@ -172,7 +172,7 @@ def test_a_disk_that_the_time_does_not_change_is_looked_at_again_when_the_first_
     assert looked[6:] == [1]
 
 
-def test_what_was_recorded_is_not_recorded_again() -> None:
+def test_a_recorded_life_state_is_not_recorded_again() -> None:
     kept = SqliteStore(MEMORY)
     known = Known({disk(0): reading(0, 0)}, {disk(0): outlook(0, 0)})
     book = LifeBook(kept, NOON - HOUR, STALE)

@@ -272,7 +272,7 @@ def test_up_ends_with_one_sentence(
     assert how in told
 
 
-def test_what_a_backup_makes_of_a_state_starts_without_a_question(
+def test_a_state_directory_restored_from_a_backup_starts_without_a_question(
     settings: Settings, state: StateDir, tmp_path: Path
 ) -> None:
     worked(settings)

@@ -121,7 +121,9 @@ def test_the_rest_is_counted_as_one_and_nothing_is_lost() -> None:
     assert sum(shown.values()) == counted.total()
 
 
-def test_what_each_channel_was_given_is_told_and_one_that_fails_is_a_broken_part(place: Place) -> None:
+def test_the_metrics_count_messages_per_channel_and_show_a_failing_channel_as_a_broken_part(
+    place: Place,
+) -> None:
     heard, deaf = Ear("mail"), Ear("webhook", deaf=True)
     application = place.application(channels=[heard, deaf])
     application.start()

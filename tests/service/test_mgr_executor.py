@@ -42,7 +42,7 @@ from tests.actions.checkers import Watched
 from tests.actions.run import Run
 from tests.actions.test_mechanics_retire import SPEC, S, moved_off, places, removed
 from tests.service.conftest import NOON, Place, Serve, Site, shut
-from tests.service.test_drains import ClusterClock, World, proposed, seated, wish
+from tests.service.test_drains import ClusterClock, World, ask_drain, proposed, seated
 from tests.settings_by_text import by_setting
 
 KEY = "a-key-for-steps-of-more-than-32-letters"
@@ -199,7 +199,7 @@ class Module:
 def test_a_whole_drain_goes_through_the_hand(world: World, site: Site, service: Service) -> None:
     with Module(world, service) as module:
         drain = proposed(site)
-        assert wish(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200  # type: ignore[attr-defined]
+        assert ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]}).status_code == 200  # type: ignore[attr-defined]
         for _ in range(2000):
             world.tick()
             now = site.client.get(f"/api/v1/drains/{drain['id']}").json()
@@ -233,7 +233,7 @@ def test_a_disk_that_goes_for_good_is_removed_through_the_hand_as_without_it() -
         assert run.store.verify_audit().broken is None
 
 
-def test_what_no_map_shows_is_refused_by_the_hand_in_a_sentence() -> None:
+def test_a_step_that_no_map_shows_is_refused_by_the_mgr_executor_in_a_sentence() -> None:
     with Run(SPEC) as run:
         reach = MgrExecutorCluster(
             run.watched, AtOnce(SimulatedMgr(run.watched), ClusterClock(run.cluster)), run.store.drains
@@ -244,7 +244,9 @@ def test_what_no_map_shows_is_refused_by_the_hand_in_a_sentence() -> None:
         assert "light/ST4000DM000_A to 'on' is not on the list" in answer.text
 
 
-def test_what_rest_says_is_what_the_module_believes(world: World, site: Site, service: Service) -> None:
+def test_the_mgr_module_reads_status_osds_and_drains_as_rest_reports_them(
+    world: World, site: Site, service: Service
+) -> None:
     drain = proposed(site)
     state = state_of(send_service_request(service, "GET", "status").body)
     osds = osds_of(send_service_request(service, "GET", "osds").body)
@@ -311,7 +313,7 @@ def test_without_a_module_nothing_is_sent_and_a_drain_under_way_holds(world: Wor
     with pytest.raises(ClusterUnreachable, match="has not asked for steps yet"):
         world.reach.apply(Reweight(OsdId(0), 0.5))
     drain = proposed(site)
-    wish(site, drain, "approve", **{"If-Match": drain["etag"]})
+    ask_drain(site, drain, "approve", **{"If-Match": drain["etag"]})
     world.tick(5)
     assert "has not asked for steps" in site.client.get("/api/v1/status").json()["controller"]
     assert world.cluster.view().upmap_items == {}

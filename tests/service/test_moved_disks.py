@@ -107,7 +107,7 @@ def test_readings_of_a_new_host_whose_clock_is_behind_are_all_kept_and_prove_not
     assert (hosts_of(application), hosts_of(application, APART)) == ([OLD] * 8, [NEW] * 2)
 
 
-def test_what_a_host_had_spooled_before_the_move_comes_late_and_moves_nothing_back(
+def test_a_late_reading_that_the_old_host_spooled_before_the_move_does_not_move_the_disk_back(
     application: Application,
 ) -> None:
     assert told(application, good(5.6)) is Status.GOOD

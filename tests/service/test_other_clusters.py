@@ -32,7 +32,7 @@ from predrain.service.fleet.cluster_overview import (
 from predrain.service.notifications import find_alert_causes
 from predrain.service.notifications.cause import AlertCauseKind, ClustersInView
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
-from tests.service.notifications.scenes import Fleet
+from tests.service.notifications.snapshots import Fleet
 from tests.service.test_worker import work
 
 FSID = ClusterId("11111111-2222-3333-4444-555555555555")
@@ -98,12 +98,12 @@ def test_a_model_is_sick_elsewhere_by_the_rule_of_mass_suspicion_over_all_cluste
 
 def test_a_model_that_turns_bad_in_another_cluster_is_a_cause_here() -> None:
     fleet = Fleet()
-    scene = fleet.scene()
-    model = count_disks_by_model(scene.sight, scene.told, NOON - timedelta(days=7))[0]
-    assert not [one for one in find_alert_causes(scene) if one.kind is AlertCauseKind.MODEL_ELSEWHERE]
+    snapshot = fleet.snapshot()
+    model = count_disks_by_model(snapshot.fleet, snapshot.told, NOON - timedelta(days=7))[0]
+    assert not [one for one in find_alert_causes(snapshot) if one.kind is AlertCauseKind.MODEL_ELSEWHERE]
     own = an_overview("own", model)
     east = an_overview("east", ModelCounts(model.model, 100, 0, 90, 90))
-    seen = replace(scene, clusters=ClustersInView(own, (east,)))
+    seen = replace(snapshot, clusters=ClustersInView(own, (east,)))
     cause = next(one for one in find_alert_causes(seen) if one.kind is AlertCauseKind.MODEL_ELSEWHERE)
     assert cause.model == model.model
     assert cause.title.startswith(f"90 of {100 + model.disks} disks of model {model.model} in 2 clusters")

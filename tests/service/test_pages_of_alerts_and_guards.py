@@ -91,7 +91,7 @@ def test_an_alert_leads_to_its_page_which_says_how_grave_it_is_and_when_it_comes
 
 
 @pytest.mark.parametrize("code", [guard.code for guard in GUARDS])
-def test_what_a_guards_page_quotes_is_what_the_guard_says(code: str) -> None:
+def test_every_quotation_on_a_guards_page_matches_a_sentence_in_the_code(code: str) -> None:
     page = DOCS / "guards" / f"{code}.md"
     assert all(section in page.read_text() for section in SECTIONS)
     known, said = list(patterns()), quoted(page)

@@ -172,7 +172,7 @@ SITUATIONS = st.builds(
 
 
 @given(SITUATIONS)
-def test_whatever_is_taken_is_harmless(seen: RequestSituation) -> None:
+def test_every_accepted_request_about_a_disk_is_harmless(seen: RequestSituation) -> None:
     for verb in DiskVerb:
         if find_request_refusals(verb, seen):
             continue

@@ -211,7 +211,7 @@ def test_pause_resume_and_cancel_reach_the_leader_and_may_be_said_twice(company:
     assert asked == ["propose", "approve", "pause", "resume", "cancel"]
 
 
-def test_what_the_leader_refuses_comes_back_as_its_sentence(company: Company) -> None:
+def test_a_request_that_the_leader_refuses_comes_back_with_the_leaders_sentence(company: Company) -> None:
     leader = company.leader()
     beside = company.follower(lambda: company.step(leader))
     with pytest.raises(RefusedElsewhere, match=r"'osd\.99' is neither an OSD"):
@@ -272,12 +272,12 @@ def test_a_text_that_is_no_request_is_answered_and_does_not_stop_the_next(
 
 def cancel_in(company: Company, cluster: str | None, drain: Drain) -> PersonRequest:
     """A cancel that lies in the cluster, as a controller of that cluster writes it."""
-    wish = PersonRequest(
+    request = PersonRequest(
         RequestKind.CANCEL, company.cluster.now, CALLER, drain.id,
         cluster=ClusterId(cluster) if cluster else None, id="5",
     )  # fmt: skip
-    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
-    return wish
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(request)
+    return request
 
 
 def test_a_request_about_another_cluster_is_refused_with_both_fsids_and_changes_nothing(
@@ -302,9 +302,9 @@ def test_a_request_about_another_cluster_is_refused_also_where_the_drain_is_as_i
     leader = company.leader()
     drain = company.propose(leader)
     company.ask(leader, RequestKind.CANCEL, drain.id)
-    wish = cancel_in(company, OTHER_CLUSTER, drain)
+    request = cancel_in(company, OTHER_CLUSTER, drain)
     with pytest.raises(OfOtherCluster):
-        leader._controller.requests.execute_once(wish, company.cluster.now)
+        leader._controller.requests.execute_once(request, company.cluster.now)
 
 
 def test_a_request_without_a_cluster_is_about_the_one_that_the_leader_knows(company: Company) -> None:
@@ -342,8 +342,8 @@ def test_a_request_is_not_answered_before_the_cluster_has_taken_what_it_changed(
     keep = KeepInMemory(company.texts)
     leader = company.leader(keep=keep)
     drain = company.propose(leader)
-    wish = PersonRequest(RequestKind.CANCEL, company.cluster.now, CALLER, drain.id, id="5")
-    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
+    request = PersonRequest(RequestKind.CANCEL, company.cluster.now, CALLER, drain.id, id="5")
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(request)
     keep.full = "drain/"
     for _ in range(3):
         company.step(leader)
@@ -362,8 +362,8 @@ def test_a_request_that_the_leaders_store_cannot_take_is_carried_out_by_the_next
     drain = company.propose(leader)
     saves = leader.store.save_drain
     leader.store.save_drain = full  # type: ignore[method-assign]
-    wish = PersonRequest(RequestKind.PAUSE, company.cluster.now, CALLER, drain.id, id="5")
-    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
+    request = PersonRequest(RequestKind.PAUSE, company.cluster.now, CALLER, drain.id, id="5")
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(request)
     with pytest.raises(StoreFull):
         company.step(leader)
     assert company.lock.owner == ""
@@ -388,7 +388,7 @@ def test_where_the_lease_comes_free_while_one_waits_the_request_is_carried_out_h
     assert company.left() == []
 
 
-def test_who_takes_the_lease_to_carry_a_request_out_knows_first_what_the_cluster_keeps(
+def test_a_controller_that_takes_the_lease_for_a_request_first_reads_the_drains_kept_in_the_cluster(
     company: Company,
 ) -> None:
     leader = company.leader()
@@ -423,10 +423,10 @@ def test_a_leader_killed_at_any_call_leaves_one_drain_and_one_answer(company: Co
         company.lock.owner = ""
         dying = DyingKeep(company.texts)
         first = company.leader("first", dying)
-        wish = PersonRequest(
+        request = PersonRequest(
             RequestKind.PROPOSE, company.cluster.now, CALLER, target="osd.0", reason="noisy", id="5"
         )
-        ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
+        ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(request)
         dying.calls = calls
         with suppress(Killed):
             company.step(first)

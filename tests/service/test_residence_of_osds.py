@@ -70,7 +70,7 @@ def test_the_cluster_names_the_home_though_another_host_named_the_disk_first(
     ]
 
 
-def test_what_a_forger_says_of_a_disk_under_an_osd_stays_apart_and_is_settled(
+def test_a_forgers_readings_of_a_disk_under_an_osd_are_stored_apart_and_cause_no_drain(
     seated: tuple[Application, HostName],
 ) -> None:
     application, home = seated

@@ -99,7 +99,7 @@ def test_pages_joined_are_the_whole_while_osds_come_and_go(fleets: list[dict[int
 @pytest.mark.slow
 @given(st.lists(st.tuples(FLEETS, st.booleans()), min_size=1, max_size=8))
 @settings(deadline=None, max_examples=30)
-def test_who_follows_the_changes_holds_what_the_whole_list_says(
+def test_a_reader_that_follows_the_changes_holds_the_same_rows_as_the_whole_list(
     steps: list[tuple[dict[int, bool], bool]],
 ) -> None:
     with TemporaryDirectory() as folder:
@@ -123,7 +123,7 @@ def test_who_follows_the_changes_holds_what_the_whole_list_says(
 @pytest.mark.slow
 @given(st.lists(FLEETS, min_size=2, max_size=12), st.integers(1, 4), st.integers(1, 40))
 @settings(deadline=None, max_examples=60)
-def test_who_asks_since_the_first_page_lacks_nothing_that_changed_between_pages(
+def test_a_reader_that_asks_for_changes_since_the_first_page_misses_no_change_between_pages(
     fleets: list[dict[int, bool]], limit: int, many: int
 ) -> None:
     """The fleet changes before each page, and then stands still."""
@@ -258,7 +258,7 @@ def test_a_row_is_written_when_it_is_shown_and_again_once_something_of_it_change
     watched.application.store.close()
 
 
-def test_what_stood_before_is_not_given_again_where_a_row_could_not_be_written_in_advance(
+def test_an_outdated_page_is_not_served_again_where_a_row_could_not_be_written_in_advance(
     tmp_path: Path,
 ) -> None:
     watched = Watched(tmp_path)

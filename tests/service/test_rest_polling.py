@@ -23,7 +23,7 @@ from tests.service.test_worker import work
 
 
 @pytest.mark.parametrize("path", ["/api/v1/status", "/api/v1/osds", "/api/v1/drains", "/api/v1/outlooks"])
-def test_what_has_not_changed_costs_a_304(site: Site, path: str) -> None:
+def test_an_unchanged_answer_is_sent_as_an_empty_304(site: Site, path: str) -> None:
     site.application.ingest([smart_reading("A")])
     work(site.application)
     first = site.client.get(path)
@@ -143,7 +143,7 @@ def test_a_listener_does_not_keep_the_server_from_ending(application: Applicatio
 
 
 @pytest.mark.slow
-def test_whoever_waits_for_a_list_that_is_written_anew_keeps_no_other_request_out(
+def test_requests_that_wait_for_a_list_to_be_written_anew_keep_no_other_request_out(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.application.ingest([smart_reading("A")])

@@ -17,7 +17,7 @@ from predrain.service.rest.osd_routes import build_osd_body, made_of
 from predrain.service.rest.shared_bodies import outlook_body
 from tests.service.conftest import NOON
 from tests.service.test_drains import seated
-from tests.service.test_tally import sight
+from tests.service.test_tally import snapshot
 
 SICK = Outlook(
     DeviceId("ST4000DM000_A"), NOON, Status.BAD, "model:default", (Reason("pending-rose", "It rose."),), "",
@@ -42,7 +42,7 @@ def test_a_rules_score_is_called_evidence_and_is_no_chance() -> None:
     assert (body.rule_score, body.p_fail_30d) == (0.9, None)
 
 
-def test_what_would_clear_a_flag_and_what_to_do_are_fields_of_their_own() -> None:
+def test_the_clearing_condition_and_the_advice_of_a_flag_are_fields_of_their_own() -> None:
     told = replace(
         SICK,
         advice=Advice.SWAP_WORN,
@@ -91,6 +91,6 @@ def test_a_chance_is_told_in_whole_percents_and_bounded(p: float, words: str) ->
 )  # fmt: skip
 def test_an_osd_is_slow_only_by_a_rule_for_slow_disks(source: str, slow: bool) -> None:
     view = seated().view()
-    seen = sight(replace(SICK, source=source), view=view)
+    seen = snapshot(replace(SICK, source=source), view=view)
     assert build_osd_body(*made_of(seen, view, OsdId(0), None)).slow is slow
     assert build_osd_body(*made_of(seen, view, OsdId(1), None)).slow is False

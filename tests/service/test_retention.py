@@ -81,7 +81,7 @@ def test_readings_that_the_worker_has_not_taken_stay_in_the_log_for_ever(place: 
     shut(application)
 
 
-def test_what_is_told_of_disks_outlives_the_readings_and_ends_with_the_history(place: Place) -> None:
+def test_alerts_about_disks_outlive_the_readings_and_end_with_the_history(place: Place) -> None:
     application = place.application()
     application.start()
     application.ingest(week_of("A", pending=400))
@@ -174,7 +174,7 @@ def test_old_latencies_go_and_journals_stay(application: Application) -> None:
     assert len(application.store.journal("d")) == 1
 
 
-def test_what_was_asked_and_by_whom_goes_when_its_own_time_is_over(application: Application) -> None:
+def test_audit_lines_are_dropped_when_their_own_retention_is_over(application: Application) -> None:
     settings = application.settings.retention.model_copy(update={"audit_days": 1000.0})
     application.settings = application.settings.model_copy(update={"retention": settings})
     application.store.add_journal([JournalEntry(AUDIT, NOON, "from here", "POST /x", "200", caller="a")])

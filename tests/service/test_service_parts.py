@@ -117,7 +117,7 @@ def test_a_page_shows_what_a_worker_in_another_process_scored_and_tells_who_list
     assert page.changes.number == seen
 
 
-def test_who_scores_too_is_told_nothing_of_what_it_stored_itself(premises: Premises) -> None:
+def test_a_worker_reports_no_second_change_for_outlooks_that_it_stored_itself(premises: Premises) -> None:
     worker, other = premises.worker(), premises.worker()
     worker.ingest(premises.sick())
     work(worker)
@@ -153,7 +153,7 @@ def test_a_controller_proposes_by_what_workers_scored_and_the_page_shows_it(prem
     assert page.describe_controller() == "in another process; this one shows"
 
 
-def test_what_a_person_approves_at_a_page_is_begun_by_the_controller_and_its_curve_is_shown(
+def test_a_drain_approved_on_a_page_is_begun_by_the_controller_and_its_curve_is_shown(
     premises: Premises,
 ) -> None:
     controller, page = premises.application(CONTROLLING, "first"), premises.application(SERVING, "page")

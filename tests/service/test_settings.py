@@ -87,7 +87,7 @@ def test_hours_that_no_day_has_are_refused(tmp_path: Path, hours: str) -> None:
         load_settings(written(tmp_path, f"[policy]\nwindow = {hours}"), {})
 
 
-def test_what_is_wrong_between_two_keys_quotes_no_secret_beside_them(tmp_path: Path) -> None:
+def test_an_error_about_two_settings_keys_quotes_no_secret_in_their_values(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"webhook: url needs secret_file") as refused:
         load_settings(written(tmp_path, "[webhook]\nurl = 'https://jo:swordfish@example.org'"), {})
     assert "swordfish" not in str(refused.value)
@@ -217,7 +217,7 @@ def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -
         assert f"`predrain {' '.join(words)}`" in text, words
 
 
-def test_what_a_failure_costs_can_be_set_by_pool_class_and_host(tmp_path: Path) -> None:
+def test_the_failure_cost_can_be_set_by_pool_device_class_and_host(tmp_path: Path) -> None:
     file = tmp_path / "policy.toml"
     file.write_text(
         'failure_cost = 20\nfailure_cost_overrides = { "pool:rbd" = 30, "class:ssd" = 5, "host:stor-01" = 12 }\n'

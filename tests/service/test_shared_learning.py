@@ -93,7 +93,7 @@ def test_a_page_that_was_away_learns_the_same_as_one_that_looked_every_day(offic
     assert (told[0].p == told[1].p).all()
 
 
-def test_what_another_bundle_forecast_before_is_not_held_against_this_one(office: Office) -> None:
+def test_forecasts_of_an_older_bundle_are_not_counted_against_the_deployed_bundle(office: Office) -> None:
     page = office.page()
     model_succession.record_deployment(page.store, "an older bundle", office.cluster.now - 9 * DAY)
     worker = office.worker()

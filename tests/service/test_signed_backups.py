@@ -150,7 +150,7 @@ def test_a_key_that_is_none_checks_nothing(backup: Path, tmp_path: Path, content
             )
 
 
-def test_what_is_trusted_without_proof_counts_for_nothing_where_a_key_is_named(
+def test_trust_without_proof_counts_for_nothing_where_a_key_is_named(
     state: StateDir, backup: Path, tmp_path: Path
 ) -> None:
     other = StateDir(tmp_path / "other").ensure_exists()

@@ -86,7 +86,7 @@ def _list(state: StateDir, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
     return found
 
 
-def test_what_happened_since_is_listed_and_nothing_is_changed(
+def test_acts_and_readings_since_the_upgrade_are_listed_and_the_store_is_not_changed(
     state: StateDir, version: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _put_drain(state.store, DrainState.CANCELLED)

@@ -14,7 +14,7 @@ from predrain.models.forecast.explanations import CODES, FACTS
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.fleet.fleet_counts import BACKGROUND, WITHOUT_SYMPTOM, count_fleet_disks, has_no_symptom
 from tests.service.conftest import NOON, Place, Serve, shut, smart_reading, week_of
-from tests.service.lives import standing_sight
+from tests.service.lives import build_living_snapshot
 from tests.service.test_drains import seated
 from tests.service.test_worker import work
 
@@ -26,19 +26,19 @@ def outlook(serial: str, p: float | None, *codes: str, status: Status = Status.G
     return Outlook(DeviceId(f"ST4000DM000_{serial}"), NOON, status, "model:x", reasons, "", p_fail_30d=p)
 
 
-def sight(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0) -> FleetSnapshot:
+def snapshot(*outlooks: Outlook, view: ClusterView | None = None, hours: float = 0) -> FleetSnapshot:
     """Disks that were all read `hours` before noon."""
     readings = [smart_reading(one.device.rsplit("_")[-1], NOON - hours * HOUR) for one in outlooks]
     made = FleetSnapshot(
         {one.device: one for one in readings}, {one.device: one for one in outlooks}, {}, (), None, view
     )
-    return standing_sight(made, NOON, 2 * HOUR)
+    return build_living_snapshot(made, NOON, 2 * HOUR)
 
 
 def test_a_disk_that_left_the_cluster_is_in_no_sum() -> None:
     view = seated().view()
     here, gone = outlook("A", 0.2, "pending-rose", status=Status.BAD), outlook("GONE", 0.3, "no-symptom")
-    counted = count_fleet_disks(sight(here, gone, view=view), NOON, 2 * HOUR)
+    counted = count_fleet_disks(snapshot(here, gone, view=view), NOON, 2 * HOUR)
     assert counted.total == len(view.osds)
     assert counted.fresh == 1
     assert counted.expected_30d == pytest.approx(0.2)
@@ -53,20 +53,20 @@ def test_osds_on_one_disk_count_as_one_and_a_disk_without_a_name_counts_as_not_r
         for osd in view.osds.values()
     }
     counted = count_fleet_disks(
-        sight(outlook("A", 0.1, "no-symptom"), view=replace(view, osds=osds)), NOON, 2 * HOUR
+        snapshot(outlook("A", 0.1, "no-symptom"), view=replace(view, osds=osds)), NOON, 2 * HOUR
     )
     assert (counted.total, counted.fresh) == (2, 1)
 
 
 def test_without_a_cluster_a_disk_counts_until_it_was_not_heard_of_for_a_week() -> None:
     one = outlook("A", 0.1, "no-symptom")
-    assert count_fleet_disks(sight(one, hours=7 * 24), NOON, 2 * HOUR).total == 1
-    assert count_fleet_disks(sight(one, hours=7 * 24 + 1), NOON, 2 * HOUR).total == 0
-    assert count_fleet_disks(sight(one, hours=7 * 24 + 1), NOON, 48 * HOUR).total == 1
+    assert count_fleet_disks(snapshot(one, hours=7 * 24), NOON, 2 * HOUR).total == 1
+    assert count_fleet_disks(snapshot(one, hours=7 * 24 + 1), NOON, 2 * HOUR).total == 0
+    assert count_fleet_disks(snapshot(one, hours=7 * 24 + 1), NOON, 48 * HOUR).total == 1
 
 
 def test_silent_failures_are_those_of_disks_that_show_nothing_whatever_their_status() -> None:
-    told = sight(
+    told = snapshot(
         outlook("A", 0.01, "no-symptom"),
         outlook("B", 0.02, "not-reported", status=Status.UNKNOWN),
         outlook("C", 0.04, "reallocated-old"),
@@ -77,8 +77,8 @@ def test_silent_failures_are_those_of_disks_that_show_nothing_whatever_their_sta
     assert counted.expected_silent_30d == pytest.approx(0.03)
 
 
-def test_what_is_not_known_is_not_expected_to_be_nothing() -> None:
-    counted = count_fleet_disks(sight(outlook("D", None, "smart-failed")), NOON, 2 * HOUR)
+def test_the_expected_failures_are_unknown_and_not_zero_without_a_probability() -> None:
+    counted = count_fleet_disks(snapshot(outlook("D", None, "smart-failed")), NOON, 2 * HOUR)
     assert counted.expected_30d is None
     assert counted.expected_silent_30d is None
 

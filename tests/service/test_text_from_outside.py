@@ -266,7 +266,7 @@ def test_each_entrance_keeps_its_limit(site: Site, field: TextField, size: str) 
         assert any(CUT_MARK in one for one in kept)
 
 
-def test_what_is_longer_than_a_request_may_be_is_refused_as_a_whole(site: Site) -> None:
+def test_a_text_longer_than_a_request_may_be_is_refused_as_a_whole(site: Site) -> None:
     for enter in (reasons, patterns, callers):
         assert set(enter(site, LONG)) == {None}
 

@@ -27,7 +27,7 @@ def test_a_cluster_that_was_never_drained_has_nothing_that_looks_like_a_drains()
         assert list(list_likely_ours(run.cluster.view())) == []
 
 
-def test_what_a_drain_held_when_store_and_keys_were_lost_is_listed() -> None:
+def test_the_settings_of_a_drain_are_listed_when_store_and_keys_were_lost() -> None:
     with Run(SPEC) as run:
         drain = run.drain("osd.0")
         run.until(drain, S.DRAINING)

@@ -94,7 +94,7 @@ def _envelope(now: datetime) -> bytes:
 
 
 @pytest.mark.slow
-def test_what_was_accepted_before_a_kill_is_scored_after_the_next_start(tmp_path: Path) -> None:
+def test_a_reading_accepted_before_a_kill_is_scored_after_the_next_start(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with running(state) as (process, url):
         sent = httpx2.post(
@@ -243,7 +243,9 @@ def test_a_halt_that_the_service_may_not_lift_is_not_lifted_behind_its_back(
     store.close()
 
 
-def test_who_reads_the_address_while_another_is_written_reads_the_one_before_whole(tmp_path: Path) -> None:
+def test_a_reader_of_the_url_file_gets_the_whole_old_address_while_a_new_one_is_written(
+    tmp_path: Path,
+) -> None:
     state = StateDir(tmp_path).ensure_exists()
     state.say_url("https://stor-01:8443")
     with state.url.open() as reading:
@@ -253,7 +255,7 @@ def test_who_reads_the_address_while_another_is_written_reads_the_one_before_who
 
 
 @pytest.mark.slow
-def test_who_took_the_port_of_a_service_that_was_killed_is_neither_asked_nor_told_its_token(
+def test_a_stranger_on_the_port_of_a_killed_service_receives_neither_a_request_nor_the_token(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state, heard = tmp_path / "state", list[str]()

@@ -54,7 +54,7 @@ def test_a_drain_asked_for_and_waited_for_ends_verified(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("held", [DrainState.PREPARING, DrainState.DRAINED], ids=str)
-def test_who_waits_for_a_drain_hears_what_holds_it_in_any_state(
+def test_a_command_that_waits_for_a_drain_reports_the_hold_in_any_state(
     world: World,
     site: Site,
     place: Place,

@@ -86,9 +86,9 @@ def test_an_insistence_of_a_leader_that_was_killed_before_it_answered_is_carried
     id_ = held_by_autoscale(company, leader)
     insist(leader, id_, company, "autoscale")
     revision = leader.store.drains()[0].revision
-    wish = PersonRequest(RequestKind.INSIST, company.cluster.now, CALLER, id_,
+    request = PersonRequest(RequestKind.INSIST, company.cluster.now, CALLER, id_,
         reason="it dies", guards=("autoscale",), minutes=30.0, confirm="osd.0", id="5")  # fmt: skip
-    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(wish)
+    ForwardedRequests(KeepInMemory(company.texts).signed).submit_request(request)
     leader._elsewhere.exchange_requests(leader._controller.requests.execute_once, company.cluster.now)  # type: ignore[union-attr]
     assert leader.store.drains()[0].revision == revision
 
@@ -139,7 +139,7 @@ def test_a_way_out_is_done_that_the_drain_shows() -> None:
     )
     said = Insistence(("window",), CALLER, "now", now + timedelta(minutes=30))
     for minutes, done in ((30.0, True), (31.0, False)):
-        wish = PersonRequest(
+        request = PersonRequest(
             RequestKind.INSIST, now, CALLER, "x", reason="now", guards=("window",), minutes=minutes, id="1"
         )
-        assert is_request_fulfilled(wish, a_drain(insistence=said)) is done
+        assert is_request_fulfilled(request, a_drain(insistence=said)) is done

@@ -182,7 +182,7 @@ def test_a_worker_killed_at_any_call_is_made_good_by_the_next_start(
     shut(again)
 
 
-def test_what_was_announced_is_not_announced_again_while_the_store_takes_nothing(
+def test_an_announced_outlook_is_not_announced_again_while_the_store_takes_nothing(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     application.ingest(week_of("A", pending=400))
@@ -216,7 +216,7 @@ def test_a_restart_remembers_announcements(place: Place) -> None:
     shut(second)
 
 
-def test_what_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_nobody(
+def test_a_record_that_cannot_be_read_is_a_dead_letter_with_its_reason_and_stops_no_other_record(
     application: Application,
 ) -> None:
     good = application._sender.encode_envelope(smart_reading("A"))
@@ -301,7 +301,9 @@ def test_a_device_that_cannot_be_scored_is_unknown_and_the_others_are_scored(pla
 
 
 @pytest.mark.slow
-def test_what_is_told_of_a_device_that_cannot_be_scored_is_told_as_of_its_own_readings(place: Place) -> None:
+def test_the_outlooks_of_a_device_that_cannot_be_scored_carry_the_times_of_its_own_readings(
+    place: Place,
+) -> None:
     application = place.application()
     application.start()
     worker = application.scorer._worker

@@ -77,7 +77,7 @@ class KafkaWriter:
             if isinstance(error, errors.MessageSizeTooLargeError):
                 raise BrokerRefuses(
                     f"the topic {name} takes less at once than a record of ours may be: set its max.message.bytes to"
-                    f" {LONGEST_BATCH:,}, as `predrain topics create` does; what was refused is sent again"
+                    f" {LONGEST_BATCH:,}, as `predrain topics create` does; the refused records are sent again"
                 ) from error
             raise BrokerAway(
                 f"the broker did not acknowledge within {self._broker.timeout_seconds:.0f} s "

@@ -111,7 +111,7 @@ def _make_rise_sentence(n: int) -> Callable[[Row, int, int, Words], str]:
 
 def _tell_heat(row: Row, _day: int, _watched: int, _words: Words) -> str:
     celsius = row[POSITION["celsius_7d"]]
-    return f"{celsius:.0f} degrees Celsius on average over 7 days (told above {HOT:.0f})."
+    return f"{celsius:.0f} degrees Celsius on average over 7 days (reported above {HOT:.0f})."
 
 
 def _crc_rose(row: Row, _day: int, _watched: int, _words: Words) -> str:

@@ -29,7 +29,7 @@ from predrain.models.forecast.explanations.facts import (
     find_holding_facts,
     format_probability,
 )
-from predrain.models.forecast.recent_mortality import times_lately
+from predrain.models.forecast.recent_mortality import find_mortality_ratio
 
 if TYPE_CHECKING:
     from predrain.models.forecast.bundle import Bundle, Forecast
@@ -126,9 +126,9 @@ def explain_forecasts(
             )
             found.append(_build_explanation(Status(word), held, reasons, clears[row]))
     for row in flagged.tolist():
-        often = times_lately(bundle.facts.lately, str(model[row]))
+        often = find_mortality_ratio(bundle.facts.lately, str(model[row]))
         if often >= OFTEN:
-            why = _model_lately(f"{often:.1f}", bundle.facts.window[1])
+            why = _describe_recent_mortality(f"{often:.1f}", bundle.facts.window[1])
             found[row] = replace(found[row], reasons=(*found[row].reasons, why))
     for row, as_sata in enumerate(is_sas):
         if as_sata:
@@ -156,7 +156,7 @@ def _tell_base_rates(
 
 
 @cache
-def _model_lately(often: str, end: str) -> Reason:
+def _describe_recent_mortality(often: str, end: str) -> Reason:
     sentence = f"Disks of its model died {often} times as often as forecast in the months before {end}."
     return Reason("model-lately", sentence)
 

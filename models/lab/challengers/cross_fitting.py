@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from predrain.models.forecast.calibration import Calibration, fit_calibration
 from predrain.models.forecast.landmarks import WEEKLY
-from predrain.models.forecast.recent_mortality import lately_of, log_odds
+from predrain.models.forecast.recent_mortality import log_odds, measure_recent_mortality
 from predrain.models.lab.challengers.training_rows import FOLDS, Tell, TrainingRows, TrainingView
 
 Forecaster = Callable[[TrainingView], NDArray[np.float64]]
@@ -53,7 +53,7 @@ def cross_fit_challenger(
     dies, known = lessons.landmarks.outcome(30)
     calibration = fit_calibration(unseen[known, 2], dies[known], lessons.landmarks.weight[known])
     counted = replace(lessons.landmarks, weight=lessons.plain)
-    lately = lately_of(counted, calibration(unseen)[:, 2], WEEKLY.step)
+    lately = measure_recent_mortality(counted, calibration(unseen)[:, 2], WEEKLY.step)
     corrected = calibration(unseen, log_odds(lately, lessons.sight.model))
     tell(f"{name}, all drives")
     return CrossFitted(learner(lessons, seed, threads, tell), calibration, lately, corrected)

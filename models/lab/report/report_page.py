@@ -124,7 +124,7 @@ def _build_fleet_section(fleet: FleetTrial, plan: BacktestPlan, worth: Bytes | N
         basis=(
             f"{counts.drives:,} drives at risk on {counts.landmarks} landmarks from "
             f"{format_long_date(counts.first_landmark)} to {format_long_date(counts.last_landmark)}; "
-            f"{counts.rows:,} rows with a known fate, {counts.positive_rows:,} of them of drives about to fail; "
+            f"{counts.rows:,} rows with a known outcome, {counts.positive_rows:,} of them of drives about to fail; "
             f"{counts.windows:,} healthy windows; {counts.censored:,} rows censored."
         ),
         notes=[f"{peer}: {note}." for peer, note in fleet.notes.items()],

@@ -37,32 +37,32 @@ class CountsByHostAndModel:
 
 
 def count_by_host_and_model(
-    sight: FleetSnapshot, now: datetime, stale_after: timedelta
+    snapshot: FleetSnapshot, now: datetime, stale_after: timedelta
 ) -> CountsByHostAndModel:
     """Count the disks of a snapshot. A disk under an OSD is on the host in the cluster map, any other on the host that
     read it last.
     """
     found = CountsByHostAndModel()
-    hosts, models = _map_hosts_and_models(sight)
-    racks = sight.racks_of_hosts()
-    if sight.view is not None:
-        found.heard = {str(osd.host): None for osd in sight.view.osds.values()}
+    hosts, models = _map_hosts_and_models(snapshot)
+    racks = snapshot.racks_of_hosts()
+    if snapshot.view is not None:
+        found.heard = {str(osd.host): None for osd in snapshot.view.osds.values()}
     oldest = now - max(UNHEARD, 4 * stale_after)
-    for device, reading in sight.readings.items():
+    for device, reading in snapshot.readings.items():
         host = hosts.get(device)
         if host is None:
             host = reading.host
-            if host not in found.heard if sight.view is not None else reading.taken_at < oldest:
+            if host not in found.heard if snapshot.view is not None else reading.taken_at < oldest:
                 continue
         newest = found.heard.get(host)
         if newest is None or newest < reading.taken_at:
             found.heard[host] = reading.taken_at
-        if not sight.is_living(device):
+        if not snapshot.is_living(device):
             continue
         seen = reading.seen
         model = models.get(device) or (seen.identity.model if isinstance(seen, Smart) else None) or "unknown"
         found.models[model] += 1
-        life = sight.lives.get(device)
+        life = snapshot.lives.get(device)
         if life is not None and life.holds_data and life.severity is Status.BAD:
             found.bad[host, model] += 1
         if is_hot(reading) and now - reading.taken_at <= stale_after:
@@ -72,22 +72,22 @@ def count_by_host_and_model(
     return found
 
 
-def collect_fleet_metrics(sight: FleetSnapshot, now: datetime, stale_after: timedelta) -> Iterator[Metric]:
+def collect_fleet_metrics(snapshot: FleetSnapshot, now: datetime, stale_after: timedelta) -> Iterator[Metric]:
     """Yield every series about disks and hosts."""
-    counted = count_fleet_disks(sight, now, stale_after)
+    counted = count_fleet_disks(snapshot, now, stale_after)
     yield c.DEVICES.build_labelled_metric(
         {status.value: counted.statuses.get(status, 0) for status in Status}
     )
-    states = Counter(life.state for life in sight.lives.values())
+    states = Counter(life.state for life in snapshot.lives.values())
     yield c.LIVES.build_labelled_metric({state.value: states[state] for state in LifeState})
     yield c.STALE.build_single_metric(counted.total - counted.fresh)
     yield c.STALE_AFTER.build_single_metric(stale_after.total_seconds())
     if counted.expected_30d is not None:
         yield c.EXPECTED.build_single_metric(counted.expected_30d)
-    newest = max((reading.taken_at for reading in sight.readings.values()), default=None)
+    newest = max((reading.taken_at for reading in snapshot.readings.values()), default=None)
     if newest is not None:
         yield c.NEWEST.build_single_metric((now - newest).total_seconds())
-    yield from _by_host(count_by_host_and_model(sight, now, stale_after), now)
+    yield from _by_host(count_by_host_and_model(snapshot, now, stale_after), now)
 
 
 def _by_host(found: CountsByHostAndModel, now: datetime) -> Iterator[Metric]:
@@ -118,11 +118,11 @@ def merge_rare_series(counted: Counter[str]) -> Mapping[str, float]:
     return shown
 
 
-def _map_hosts_and_models(sight: FleetSnapshot) -> tuple[dict[DeviceId, HostName], dict[DeviceId, str]]:
+def _map_hosts_and_models(snapshot: FleetSnapshot) -> tuple[dict[DeviceId, HostName], dict[DeviceId, str]]:
     """Return the host of each disk in the cluster map, including DB and WAL disks, and the models that it knows."""
     hosts: dict[DeviceId, HostName] = {}
     models: dict[DeviceId, str] = {}
-    for osd in sight.view.osds.values() if sight.view is not None else ():
+    for osd in snapshot.view.osds.values() if snapshot.view is not None else ():
         for device in (osd.device, *osd.shared_devices):
             if device is not None:
                 hosts[device] = osd.host

@@ -25,12 +25,12 @@ def collect_bundle_metrics(process: MeasuredProcess, now: datetime) -> Iterator[
     """Yield the bundle that scores, its age and its thresholds. Raises what the store raises."""
     # The query runs before the process is ready, too: without it the metrics would not show whether the store
     # answers.
-    reign = model_succession.find_last_deployment(process.store)
+    deployment = model_succession.find_last_deployment(process.store)
     challenger = process.deployed_models.challenger
     yield c.BUNDLE.build_labelled_metric({process.bundle_name or "none": 1})
     yield c.CHALLENGER.build_labelled_metric({challenger.name if challenger else "none": 1})
-    if reign is not None and process.ready:
-        yield c.REIGN.build_single_metric((now - reign.at).total_seconds())
+    if deployment is not None and process.ready:
+        yield c.REIGN.build_single_metric((now - deployment.at).total_seconds())
     champion = process.deployed_models.champion
     if champion is not None and process.ready:
         limits = champion.thresholds

@@ -89,11 +89,11 @@ VERIFIED = MetricFamily(
 )
 FAST_MAPS = MetricFamily(
     "predrain_fast_maps_active",
-    "1 while the monitors' interval stands as a drain set it, else 0; none before the first look.",
+    "1 while the monitors' interval stands as a drain set it, else 0; none before the first poll.",
 )
 FAST_MAPS_LEFT = MetricFamily(
     "predrain_fast_maps_left",
-    "1 while the monitors' interval stands as a drain set it though nothing moves, else 0; none before the first look.",
+    "1 while the monitors' interval stands as a drain set it though nothing moves, else 0; none before the first poll.",
 )
 HALTED = MetricFamily("predrain_halted", "1 while a halt stands.")
 RUNNING = MetricFamily(

@@ -33,21 +33,23 @@ from predrain.service.rest.metrics.process_metrics import MeasuredProcess, colle
 from predrain.service.rest.request_head import RequestHeadFilter
 
 
-def collect_drain_metrics(sight: FleetSnapshot, view: ClusterView | None, now: datetime) -> Iterator[Metric]:
+def collect_drain_metrics(
+    snapshot: FleetSnapshot, view: ClusterView | None, now: datetime
+) -> Iterator[Metric]:
     """Yield every series about drains, and the known ones about the cluster."""
-    states = Counter(drain.state for drain in sight.drains)
+    states = Counter(drain.state for drain in snapshot.drains)
     yield c.DRAINS.build_labelled_metric({state.value: states[state] for state in DrainState})
-    waiting = [drain for drain in sight.drains if drain.state not in OVER | {DrainState.PAUSED}]
+    waiting = [drain for drain in snapshot.drains if drain.state not in OVER | {DrainState.PAUSED}]
     yield c.HELD.build_single_metric(sum(bool(drain.held_by) for drain in waiting))
-    yield from _under_way([drain for drain in sight.drains if drain.state in RUNNING], view, now)
+    yield from _under_way([drain for drain in snapshot.drains if drain.state in RUNNING], view, now)
     if view is None:
         return
     yield c.OSDS.build_single_metric(len(view.osds))
     yield c.VIEW_AGE.build_single_metric((now - view.as_of).total_seconds())
     from predrain.actions.core.claimed_settings import describe_left  # imported late, as the controller is
 
-    yield c.FAST_MAPS.build_single_metric(float(bool(describe_left(view, sight.drains, moving=True))))
-    yield c.FAST_MAPS_LEFT.build_single_metric(float(bool(describe_left(view, sight.drains))))
+    yield c.FAST_MAPS.build_single_metric(float(bool(describe_left(view, snapshot.drains, moving=True))))
+    yield c.FAST_MAPS_LEFT.build_single_metric(float(bool(describe_left(view, snapshot.drains))))
     yield c.LATENCY_KNOWN.build_single_metric(len(view.latency_ratio))
     if view.latency_ratio:
         yield c.LATENCY_WORST.build_single_metric(max(view.latency_ratio.values()))
@@ -107,10 +109,10 @@ def _of_the_store(process: MeasuredProcess) -> Iterator[Metric]:
 
 
 def _of_all(application: Application, now: datetime) -> Iterator[Metric]:
-    sight = application.get_snapshot()
-    yield from collect_fleet_metrics(sight, now, application.stale_after)
+    snapshot = application.get_snapshot()
+    yield from collect_fleet_metrics(snapshot, now, application.stale_after)
     # A poll that changed nothing makes no new snapshot, but it updates the view.
-    yield from collect_drain_metrics(sight, application.fleet.view, now)
+    yield from collect_drain_metrics(snapshot, application.fleet.view, now)
     yield c.HALTED.build_single_metric(float(application.find_halt_reason() is not None))
     if application.has_cluster and application.parts.acts:
         yield c.RUNNING.build_single_metric(float(application.controls_cluster))

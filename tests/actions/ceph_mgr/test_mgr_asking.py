@@ -41,7 +41,7 @@ def test_an_answer_that_comes_in_many_pieces_is_read_whole() -> None:
         assert asked(url, limit=100_000) == [1] * 30_001
 
 
-def test_what_has_not_changed_is_not_read_again() -> None:
+def test_an_unchanged_answer_is_not_read_again() -> None:
     with saying(http(b"", "304 Not Modified")) as url:
         assert send_service_request(Service(url, TOKEN), "GET", "osds").unchanged
 

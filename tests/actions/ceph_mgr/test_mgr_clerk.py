@@ -43,7 +43,7 @@ def test_a_handler_does_not_wait_for_ever() -> None:
     clerk.have_done(lambda: None)
 
 
-def test_a_wish_waits_a_moment_for_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_waits_a_moment_for_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_queue, "PATIENCE_SECONDS", 0.05)
     queue = RequestQueue()
     errand = queue.submit_and_wait(QueuedRequest("GET", "plan"))
@@ -55,7 +55,7 @@ def test_a_wish_waits_a_moment_for_its_answer(monkeypatch: pytest.MonkeyPatch) -
     assert queue.take_next() is None
 
 
-def test_a_wish_that_nobody_carried_for_a_minute_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_nobody_carried_for_a_minute_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_queue, "PATIENCE_SECONDS", 0.0)
     queue = RequestQueue()
     errand = queue.submit_and_wait(QueuedRequest("POST", "drains/x/approve", asked_at=time.monotonic() - 61))
@@ -63,7 +63,7 @@ def test_a_wish_that_nobody_carried_for_a_minute_is_dropped(monkeypatch: pytest.
     assert "dropped; ask again" in errand.trouble
 
 
-def test_no_more_than_a_few_wishes_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_a_few_requests_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_queue, "PATIENCE_SECONDS", 0.0)
     queue = RequestQueue()
     for _ in range(request_queue.WAITING_MAX):
@@ -72,7 +72,7 @@ def test_no_more_than_a_few_wishes_wait(monkeypatch: pytest.MonkeyPatch) -> None
         queue.submit_and_wait(QueuedRequest("GET", "plan"))
 
 
-def test_a_wish_that_arrives_ends_the_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_arrives_ends_the_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = RequestQueue()
     threading.Timer(0.05, queue.wake).start()
     began = idle_seconds()

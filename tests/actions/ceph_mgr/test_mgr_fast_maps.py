@@ -78,14 +78,16 @@ def test_the_module_reads_what_the_controller_writes() -> None:
         ("0.8", {"prefix": "config set", "who": "mon", "name": OPTION, "value": "0.8"}),
     ],
 )
-def test_what_was_not_renewed_is_given_back_as_it_was_found(was: str, sent: dict[str, str]) -> None:
+def test_an_interval_whose_record_was_not_renewed_is_given_back_as_it_was_found(
+    was: str, sent: dict[str, str]
+) -> None:
     mon = left(was)
     look_twice(mon)
     assert mon.sent == [sent]
     assert mon.keys == {}
 
 
-def test_what_is_renewed_stays() -> None:
+def test_an_interval_whose_record_is_renewed_stays() -> None:
     mon, watch = left(), None
     for n in range(20):
         watch = watch or LeftFastMaps(mon)
@@ -100,7 +102,7 @@ def test_nothing_is_done_before_two_minutes_have_passed() -> None:
     assert mon.sent == []
 
 
-def test_what_somebody_else_has_set_since_stays_and_the_text_goes() -> None:
+def test_an_interval_that_another_party_has_set_since_stays_and_its_record_is_removed() -> None:
     mon = left(in_force="0.500000")
     look_twice(mon)
     assert (mon.sent, mon.keys) == ([], {})

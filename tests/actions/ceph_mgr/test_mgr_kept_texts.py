@@ -20,7 +20,7 @@ from tests.actions.ceph_mgr.test_mgr_step_executor import KEY, NOW, STEP, FakeMg
 OTHER = "o" * 44
 
 
-def test_what_was_kept_with_the_key_is_read_with_it() -> None:
+def test_a_text_that_was_kept_with_the_key_is_read_with_the_key() -> None:
     mgr = FakeMgr()
     write_kept(mgr, "known", KEY, "text")
     assert read_kept(mgr, "known", KEY) == KeptText("text")
@@ -39,7 +39,7 @@ def test_what_was_kept_with_the_key_is_read_with_it() -> None:
     ],
     ids=["unsigned", "of another key", "changed", "of the module's other text", "of a text of the service"],
 )
-def test_what_the_key_has_not_signed_is_not_believed_and_is_named(value: str, why: str) -> None:
+def test_a_kept_text_that_the_key_has_not_signed_is_not_believed_and_is_named(value: str, why: str) -> None:
     found = read_kept(FakeMgr(store={"known": value}), "known", KEY)
     assert found.text is None
     assert found.doubt.startswith(f"config-key mgr/predrain/known {why}")

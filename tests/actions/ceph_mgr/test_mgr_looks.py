@@ -129,20 +129,22 @@ def restarted(loaded: types.ModuleType) -> Callable[[dict[str, str | None]], Any
 KEY = "k" * 44
 
 
-def test_what_the_last_mgr_signed_is_shown_by_the_next(restarted: Callable[..., Any]) -> None:
+def test_a_report_that_the_last_mgr_signed_is_shown_by_the_next_mgr(restarted: Callable[..., Any]) -> None:
     module = restarted(keep(KEY))
     assert "PREDRAIN_DEVICE_BAD" in module.health
     assert "kept " not in module.cmd_status()[1]
 
 
-def test_what_somebody_put_in_its_place_is_not_shown_and_is_named(restarted: Callable[..., Any]) -> None:
+def test_a_kept_report_that_was_changed_after_signing_is_not_shown_and_is_named(
+    restarted: Callable[..., Any],
+) -> None:
     store = keep(KEY)
     assert store["known"] is not None
     store["known"] = store["known"].replace('"bad"', '"good"')
     module = restarted(store)
     assert module.health == {}
     assert (
-        "kept      config-key mgr/predrain/known carries a wrong signature: somebody changed it"
+        "kept      config-key mgr/predrain/known carries a wrong signature: it was changed"
         in module.cmd_status()[1]
     )
 
@@ -150,7 +152,7 @@ def test_what_somebody_put_in_its_place_is_not_shown_and_is_named(restarted: Cal
 def test_without_a_key_it_is_shown_and_said_not_to_be_verified(restarted: Callable[..., Any]) -> None:
     module = restarted(keep(""))
     assert "PREDRAIN_DEVICE_BAD" in module.health
-    assert "kept      executor_key is not set: what a mgr keeps" in module.cmd_status()[1]
+    assert "kept      executor_key is not set: the texts that a mgr keeps" in module.cmd_status()[1]
 
 
 @pytest.mark.parametrize("key", [KEY, ""], ids=["signed", "without a key"])

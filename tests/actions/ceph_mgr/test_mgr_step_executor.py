@@ -209,7 +209,7 @@ def test_a_map_that_is_behind_and_pgs_that_peer_are_waited_for() -> None:
     assert consider(mgr, hand=hand) == StepAnswer(True, "done so", 41)
 
 
-def test_what_somebody_changed_since_it_was_decided_is_refused() -> None:
+def test_a_step_on_a_value_that_changed_since_the_decision_is_refused() -> None:
     mgr = FakeMgr(epoch=44, upmaps={"1.a": [(3, 6)]})
     assert "upmap/1.a is no longer '', as it was in epoch 40" in refused(mgr)
     assert "osd.3/reweight is no longer '0.5'" in refused(
@@ -222,7 +222,7 @@ def test_pairs_that_the_mon_took_away_since_are_nobodys_change() -> None:
     assert consider(mgr, replace(STEP, expects="3>5 4>6")) == StepAnswer(True, "done so", 45)
 
 
-def test_what_stands_already_is_not_sent() -> None:
+def test_a_step_whose_value_stands_already_is_not_sent() -> None:
     mgr = FakeMgr(upmaps={"1.a": [(3, 5)]})
     assert consider(mgr) == StepAnswer(True, "upmap/1.a is '3>5' already")
     assert mgr.sent == []
@@ -280,7 +280,7 @@ def test_steps_that_a_clock_set_back_puts_into_the_future_do_not_count_against_t
     assert consider(mgr, step, hand=hand, now=day_before) == StepAnswer(True, "done so", 41)
 
 
-def test_what_is_remembered_of_steps_stays_below_what_a_config_key_holds() -> None:
+def test_the_text_of_remembered_steps_stays_below_the_size_limit_of_a_config_key() -> None:
     mgr = FakeMgr()
     hand = StepExecutor(mgr)
     for n in range(400):
@@ -299,7 +299,7 @@ def test_what_is_remembered_of_steps_stays_below_what_a_config_key_holds() -> No
         ("upmap/1.a\n", "3>5"),
     ],
 )  # fmt: skip
-def test_what_is_not_on_the_list_is_refused_whoever_sealed_it(key: str, value: str) -> None:
+def test_a_step_that_is_not_on_the_list_of_accepted_steps_is_refused(key: str, value: str) -> None:
     with pytest.raises(UnknownStepKind):
         parse_order(key, value)
 

@@ -82,7 +82,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("within", "row", "parse"), ROWS, ids=["osds", "drains", "status"])
 @given(data=st.data())
-def test_whatever_a_field_is_turned_into_is_read_or_refused(
+def test_a_field_with_any_json_value_is_read_or_refused(
     within: str, row: dict[str, Any], parse: Any, data: st.DataObject
 ) -> None:
     lied = copy.deepcopy(row)
@@ -112,7 +112,7 @@ def test_one_row_that_cannot_be_so_refuses_the_whole_answer(changed: dict[str, A
         osds_of({"items": [osd(0), osd(1, **changed)]})
 
 
-def test_what_the_next_mgr_is_told_fits_a_config_key_and_holds_the_worst() -> None:
+def test_the_report_kept_for_the_next_mgr_fits_a_config_key_and_holds_the_worst_osds() -> None:
     many = [osd(n, "good") for n in range(5000)] + [
         osd(n, "bad", why=["y" * 300] * 9) for n in range(5000, 6000)
     ]
@@ -128,7 +128,7 @@ def test_what_the_next_mgr_is_told_fits_a_config_key_and_holds_the_worst() -> No
 
 
 @given(st.text() | JSON.map(json.dumps))
-def test_whatever_was_kept_a_new_mgr_starts(text: str) -> None:
+def test_a_new_mgr_starts_with_any_kept_text(text: str) -> None:
     assert decode_last_report(text, NOW).told is None
 
 
@@ -230,21 +230,21 @@ def test_an_osd_is_shown_by_number_or_device(target: str) -> None:
     assert "osd.2-x holding, 3 of 9 PGs moved: osd.4 would be 86 % full" in text
 
 
-def test_what_nobody_knows_is_said_so() -> None:
-    with pytest.raises(UnknownName, match="not told anything yet"):
+def test_a_request_about_an_osd_that_no_report_names_is_refused_with_the_reason() -> None:
+    with pytest.raises(UnknownName, match="has sent no report yet"):
         build_osd_detail_reply(LastReport(), "osd.1", NOW)
     with pytest.raises(UnknownName, match=r"nothing is known of osd\.9"):
         build_osd_detail_reply(LastReport().with_report(told([osd(1)]), NOW), "osd.9", NOW)
 
 
-def test_what_another_service_told_is_forgotten() -> None:
+def test_the_report_of_another_service_is_forgotten() -> None:
     known = LastReport(url="http://a", halted="why").with_report(told([osd(1, "bad")]), NOW)
     assert decode_last_report(encode_last_report(known), NOW).for_url("http://a").told is not None
     assert known.for_url("http://b") == LastReport(url="http://b", halted="why")
     assert decode_last_report(encode_last_report(known), NOW).for_url("").told is None
 
 
-def test_what_is_kept_is_the_same_while_nothing_but_ages_change() -> None:
+def test_the_kept_report_stays_the_same_while_only_ages_change() -> None:
     one = LastReport().with_report(told([osd(1, "bad")], view_age_seconds=1.0), NOW)
     other = LastReport().with_report(told([osd(1, "bad")], view_age_seconds=9.0), NOW)
     assert encode_last_report(one) == encode_last_report(other)

@@ -38,7 +38,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
         made.stop()
 
 
-def test_what_goes_to_kafka_twice_is_the_same_bytes_under_the_same_key(
+def test_a_record_sent_to_kafka_twice_has_the_same_bytes_under_the_same_key(
     process: Process, tmp_path: Path
 ) -> None:
     broker = Broker((process.address(),))
@@ -52,8 +52,8 @@ def test_what_goes_to_kafka_twice_is_the_same_bytes_under_the_same_key(
     spool.close()  # it ends before it can note that the log has them
 
     spool = Spool(tmp_path / "spool.db", HOST, Random(8))
-    courier = Shipper(spool, sink, SystemClock(), Random(7))
-    assert courier.ship_batch() == 0.0
+    shipper = Shipper(spool, sink, SystemClock(), Random(7))
+    assert shipper.ship_batch() == 0.0
     assert spool.read_status().readings == 0
     spool.close()
     sink.close()

@@ -47,21 +47,21 @@ def courier_of(spool: Spool, sink: RecordingSink, seed: int = 7, **pace: float) 
     return Shipper(spool, sink, SystemClock(), Random(seed), DeliveryPace(**pace))
 
 
-def test_what_is_new_goes_at_once_and_an_empty_spool_is_looked_at_again_later(
+def test_new_records_are_sent_at_once_and_an_empty_spool_is_checked_again_later(
     spool: Spool, sink: RecordingSink
 ) -> None:
-    courier = courier_of(spool, sink, idle_seconds=3.0)
+    shipper = courier_of(spool, sink, idle_seconds=3.0)
     spool.accept([reading(1)], NOON)
     spool.accept_latency([summary(1)], NOON)
-    assert [courier.ship_batch() for _ in range(3)] == [0.0, 0.0, 3.0]
+    assert [shipper.ship_batch() for _ in range(3)] == [0.0, 0.0, 3.0]
     assert [topic for topic, _ in sink.calls] == [Topic.READINGS, Topic.LATENCY]
 
 
 def test_the_backlog_is_sent_no_faster_than_it_is_allowed_to(spool: Spool, sink: RecordingSink) -> None:
     for hour in range(101):
         spool.accept([reading(1, hour)], NOON)
-    courier = courier_of(spool, sink, backlog_per_second=50.0)
-    assert [courier.ship_batch(), courier.ship_batch()] == [0.0, 100 / 50.0]
+    shipper = courier_of(spool, sink, backlog_per_second=50.0)
+    assert [shipper.ship_batch(), shipper.ship_batch()] == [0.0, 100 / 50.0]
 
 
 def test_while_nobody_answers_the_pauses_grow_to_a_limit_and_all_is_kept(
@@ -69,15 +69,15 @@ def test_while_nobody_answers_the_pauses_grow_to_a_limit_and_all_is_kept(
 ) -> None:
     spool.accept([reading(1)], NOON)
     sink.away = SinkUnavailable("nobody there")
-    courier = courier_of(spool, sink, first_pause_seconds=1.0, longest_pause_seconds=60.0)
-    pauses = [courier.ship_batch() for _ in range(2000)]
+    shipper = courier_of(spool, sink, first_pause_seconds=1.0, longest_pause_seconds=60.0)
+    pauses = [shipper.ship_batch() for _ in range(2000)]
     assert all(2**n / 2 <= pause <= 2**n for n, pause in enumerate(pauses[:6]))
     assert all(30 <= pause <= 60 for pause in pauses[6:])
-    assert courier.trouble == "nobody there"
+    assert shipper.trouble == "nobody there"
     assert spool.read_status().readings == 1
     sink.away = None
-    assert courier.ship_batch() == 0.0
-    assert courier.trouble is None
+    assert shipper.ship_batch() == 0.0
+    assert shipper.trouble is None
     assert len(sink.given()) == 1
 
 
@@ -88,8 +88,8 @@ def test_hosts_that_failed_together_do_not_come_back_together(tmp_path: Path) ->
     for host in range(50):
         spool = Spool(tmp_path / f"{host}.db", HOST, Random(host))
         spool.accept([reading(1)], NOON)
-        courier = courier_of(spool, sink, seed=host)
-        moments.append(sum(courier.ship_batch() for _ in range(10)))
+        shipper = courier_of(spool, sink, seed=host)
+        moments.append(sum(shipper.ship_batch() for _ in range(10)))
         spool.close()
     busiest = max(sum(1 for other in moments if 0 <= other - moment < 1) for moment in moments)
     assert busiest < 10
@@ -101,7 +101,7 @@ def test_a_sink_that_names_a_time_is_not_asked_before_it(spool: Spool, sink: Rec
     assert 500.0 <= courier_of(spool, sink).ship_batch() <= 750.0
 
 
-def test_what_the_sink_will_never_take_is_counted_and_holds_nothing_back(
+def test_a_reading_that_the_sink_refuses_is_counted_and_does_not_block_the_others(
     spool: Spool, sink: RecordingSink
 ) -> None:
     spool.accept([reading(1), reading(2)], NOON)
@@ -110,22 +110,22 @@ def test_what_the_sink_will_never_take_is_counted_and_holds_nothing_back(
     assert (spool.read_status().readings, spool.read_status().refused) == (0, 1)
 
 
-def test_what_the_sink_takes_another_time_is_kept_and_holds_nothing_back(
+def test_a_reading_that_the_sink_defers_is_kept_and_does_not_block_the_others(
     spool: Spool, sink: RecordingSink
 ) -> None:
     spool.accept([reading(1, hour) for hour in range(3)], NOON)
     spool.accept([reading(2)], NOON)
     sink.later = {reading(1).device: 60.0}
     clock = HandClock(3)
-    courier = Shipper(spool, sink, clock, Random(7), DeliveryPace(idle_seconds=9.0))
-    assert [courier.ship_batch() for _ in range(3)][-1] == 9.0
+    shipper = Shipper(spool, sink, clock, Random(7), DeliveryPace(idle_seconds=9.0))
+    assert [shipper.ship_batch() for _ in range(3)][-1] == 9.0
     assert (spool.read_status().readings, spool.read_status().refused) == (3, 0)
     sink.later = {}
-    assert courier.ship_batch() == 9.0
+    assert shipper.ship_batch() == 9.0
     clock.sleep(61)
-    while courier.ship_batch() != 9.0:
+    while shipper.ship_batch() != 9.0:
         pass
-    assert courier.trouble is None
+    assert shipper.trouble is None
     assert [reading_of(one).taken_at.hour for one in sink.given()[-3:]] == [12, 13, 14]
 
 
@@ -133,12 +133,12 @@ def test_a_sink_that_takes_nothing_now_for_anothers_fault_is_told_as_trouble_onc
     spool: Spool, sink: RecordingSink
 ) -> None:
     sink.later = {reading(1).device: 60.0}
-    courier = Shipper(spool, sink, HandClock(3), Random(7))
+    shipper = Shipper(spool, sink, HandClock(3), Random(7))
     with capture_logs() as said:
         for hour in range(3):
             spool.accept([reading(1, hour)], NOON)
-            courier.ship_batch()
-    assert courier.trouble == f"the time of {reading(1).device} has not come"
+            shipper.ship_batch()
+    assert shipper.trouble == f"the time of {reading(1).device} has not come"
     assert [line["event"] for line in said] == ["not taken now, the spool keeps it"]
 
 
@@ -146,10 +146,10 @@ def test_a_clock_set_back_by_years_keeps_nothing_aside_that_long(spool: Spool, s
     spool.accept([reading(1)], NOON)
     sink.later = {reading(1).device: 60.0}
     clock = HandClock()
-    courier = Shipper(spool, sink, clock, Random(7))
-    courier.ship_batch()
+    shipper = Shipper(spool, sink, clock, Random(7))
+    shipper.ship_batch()
     sink.later, clock.hour = {}, -9999
-    courier.ship_batch()
+    shipper.ship_batch()
     assert spool.read_status().readings == 0
 
 
@@ -159,22 +159,24 @@ def test_nothing_goes_to_a_sink_whose_clock_is_hours_behind_until_one_is_set(
     spool.accept([reading(1), reading(2)], NOON)
     spool.accept([reading(1, 1)], NOON)
     sink.later = {reading(1).device: 5 * 3600.0}
-    courier = Shipper(spool, sink, HandClock(1), Random(7))
-    assert courier.ship_batch() > 0
-    assert courier.trouble == f"the time of {reading(1).device} has not come"
+    shipper = Shipper(spool, sink, HandClock(1), Random(7))
+    assert shipper.ship_batch() > 0
+    assert shipper.trouble == f"the time of {reading(1).device} has not come"
     assert spool.read_status().readings == 3
     sink.later = {}
-    courier.ship_batch(), courier.ship_batch()
+    shipper.ship_batch(), shipper.ship_batch()
     assert spool.read_status().readings == 0
 
 
-def test_what_both_clocks_hold_for_the_future_is_given_up_and_told(spool: Spool, sink: RecordingSink) -> None:
+def test_a_reading_that_both_clocks_place_in_the_future_is_given_up_and_reported(
+    spool: Spool, sink: RecordingSink
+) -> None:
     years = 5 * 365 * 24.0
     spool.accept([reading(1, years), reading(2)], NOON)
     sink.later = {reading(1).device: years * 3600}
-    courier = Shipper(spool, sink, HandClock(), Random(7))
+    shipper = Shipper(spool, sink, HandClock(), Random(7))
     with capture_logs() as said:
-        assert courier.ship_batch() == 0.0
+        assert shipper.ship_batch() == 0.0
     assert "was set back since" in said[0]["reason"]
     assert (spool.read_status().readings, spool.read_status().refused) == (0, 1)
 

@@ -51,7 +51,7 @@ def hours(spool: Spool) -> list[float]:
     ]
 
 
-def test_what_was_accepted_is_handed_out_until_it_is_acknowledged(path: Path) -> None:
+def test_an_accepted_reading_is_handed_out_until_it_is_acknowledged(path: Path) -> None:
     spool = opened(path)
     spool.accept([reading(1), reading(2)], NOON)
     first = spool.take_batch()
@@ -165,7 +165,7 @@ def test_with_no_latency_left_the_oldest_readings_go_and_are_counted(path: Path)
     spool.close()
 
 
-def test_what_is_on_its_way_to_the_sink_is_not_given_up(path: Path) -> None:
+def test_a_batch_on_its_way_to_the_sink_is_not_given_up(path: Path) -> None:
     spool = opened(path, SpoolLimits(bytes=10 * READING_BYTES))
     spool.accept([reading(1)], NOON)
     on_its_way = spool.take_batch()
@@ -178,7 +178,7 @@ def test_what_is_on_its_way_to_the_sink_is_not_given_up(path: Path) -> None:
     spool.close()
 
 
-def test_what_is_too_old_goes_by_the_time_that_the_collector_ran(path: Path) -> None:
+def test_a_reading_too_old_by_the_running_time_of_the_collector_is_given_up(path: Path) -> None:
     spool = opened(path, SpoolLimits(days=1))
     for hour in range(30):
         spool.accept([reading(1, hour)], NOON + timedelta(hours=hour))
@@ -303,7 +303,7 @@ def test_nothing_is_ever_neither_kept_nor_delivered_nor_counted(
         assert sent == summaries - lost.lost_summaries
 
 
-def test_what_was_spooled_under_a_hosts_old_name_keeps_it(path: Path) -> None:
+def test_a_record_spooled_under_the_old_name_of_a_host_keeps_that_name(path: Path) -> None:
     before = Spool(path, HOST, Random(1))
     before.accept([reading(1)], NOON)
     before.accept_latency([summary(1)], NOON)

@@ -77,7 +77,7 @@ def test_readings_and_latencies_are_posted_as_they_are_to_their_own_routes(servi
     ]
 
 
-def test_what_the_service_refuses_one_by_one_is_told_with_its_key(service: Service) -> None:
+def test_a_single_record_that_the_service_refuses_is_reported_with_its_key(service: Service) -> None:
     service.answer = lambda *_: (
         207,
         {},
@@ -88,7 +88,7 @@ def test_what_the_service_refuses_one_by_one_is_told_with_its_key(service: Servi
     assert "from the future" in told
 
 
-def test_what_the_service_may_take_another_time_keeps_its_place_in_a_halved_batch(service: Service) -> None:
+def test_a_record_that_the_service_defers_keeps_its_place_in_a_halved_batch(service: Service) -> None:
     def answer(_: str, items: list[Any]) -> Reply:
         if len(items) > 2:
             return 413, {}, {"detail": "too much"}

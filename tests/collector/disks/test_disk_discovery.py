@@ -89,7 +89,9 @@ def test_a_disk_that_came_later_is_found_by_the_next_scan(host: Made) -> None:
         ("/dev/sda\n/dev/sdb", "sat"),
     ],
 )
-def test_what_is_no_device_is_refused_with_its_name_and_never_asked(host: Made, name: str, kind: str) -> None:
+def test_a_scan_entry_that_names_no_device_is_refused_and_never_read(
+    host: Made, name: str, kind: str
+) -> None:
     made = host([BETA])
     made.smartctl.list_also({"name": name, "type": kind})
     watch = made.watch()

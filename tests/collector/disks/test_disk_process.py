@@ -74,7 +74,7 @@ def test_starts_are_spread() -> None:
 
 
 @pytest.mark.slow
-def test_who_asks_slowly_finds_nobody_late() -> None:
+def test_a_caller_that_takes_results_slowly_makes_no_program_miss_its_deadline() -> None:
     def slowly() -> Iterator[tuple[str, ProcessResult]]:
         for told in Programs(2).run(
             [_shell("a", "true"), _shell("b", "head -c 300000 /dev/zero; sleep 0.2")], 0.8
@@ -85,7 +85,7 @@ def test_who_asks_slowly_finds_nobody_late() -> None:
     assert dict(slowly())["b"] == ProcessResult(0, bytes(300_000))
 
 
-def test_what_cannot_be_started_is_told_and_the_rest_runs() -> None:
+def test_a_program_that_cannot_be_started_is_reported_and_the_others_run() -> None:
     ended = _run(
         ProgramCall("a", ("/nowhere/smartctl",)), ProgramCall("b", ("/bin/true\0",)), _shell("c", "echo c")
     )

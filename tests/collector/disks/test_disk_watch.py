@@ -167,7 +167,7 @@ def test_a_disk_that_never_told_its_name_is_told_apart(host: Made) -> None:
     watch = made.watch()
     assert by_device(watch) == {}
     silent, masked = sorted(watch.nameless)
-    assert "/dev/sda has not told its name yet" in silent
+    assert "/dev/sda has not reported its name yet" in silent
     assert "No such device" in silent
     assert "/dev/sdb answers, but with no serial number of its own" in masked
 
@@ -279,7 +279,7 @@ def test_a_sata_drive_has_the_name_that_ceph_takes_from_udevs_rules_for_scsi(hos
         ("E:ID_VENDOR=ATA", "E:ID_MODEL=ST3500418AS", "E:ID_SCSI_SERIAL=ANOTHER"),
     ],
 )
-def test_what_udev_notes_otherwise_or_of_another_drive_changes_no_name(
+def test_a_udev_record_without_a_scsi_serial_or_of_another_drive_changes_no_name(
     host: Made, said: tuple[str, ...]
 ) -> None:
     made = host([ALPHA])

@@ -51,7 +51,9 @@ def test_no_operations_have_no_quantile() -> None:
 
 
 @given(LATENCIES, LATENCIES)
-def test_what_was_counted_since_is_what_came_after(first: list[float], more: list[float]) -> None:
+def test_the_difference_of_two_histograms_counts_only_the_operations_between_them(
+    first: list[float], more: list[float]
+) -> None:
     assert of(first + more).since(of(first)) == of(more)
     assert of(first).plus(of(more)) == of(first + more)
 

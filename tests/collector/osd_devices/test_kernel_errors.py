@@ -112,7 +112,7 @@ def test_no_message_raises(message: str) -> None:
     parse_kernel_message(message)
 
 
-def test_what_was_logged_before_the_watch_began_is_not_counted(errors: KernelErrors) -> None:
+def test_an_error_logged_before_the_watch_began_is_not_counted(errors: KernelErrors) -> None:
     assert errors.since_last("sdb") == 0
 
 

@@ -86,7 +86,7 @@ def test_a_line_of_the_kernel_is_an_error_of_its_disk(
         'said: "I/O error, dev sdb, sector 1"',
     ],
 )
-def test_what_says_nothing_of_a_disks_health_is_not_counted(
+def test_a_kernel_message_unrelated_to_disk_health_is_not_counted(
     errors: KernelErrors, log: Log, message: str
 ) -> None:
     log.say(message)

@@ -183,7 +183,7 @@ def two_disks(tmp_path_factory: pytest.TempPathFactory) -> FakeHost:
     | JSON.map(lambda x: json.dumps(x).encode())
     | st.lists(ROW, max_size=4).map(lambda x: json.dumps(x).encode()),
 )
-def test_whatever_others_tell_the_link_stays_and_the_map_agrees_with_itself(
+def test_the_linked_disk_stays_and_the_map_is_consistent_for_any_answers_of_ceph_and_lvm(
     two_disks: FakeHost, volumes: bytes, told: bytes
 ) -> None:
     found = seat_map(two_disks.root, volumes=volumes, metadata=told)

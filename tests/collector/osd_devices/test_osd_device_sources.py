@@ -82,7 +82,7 @@ def test_a_folder_whose_disk_is_gone_still_decides_which_roles_there_are(host: F
     told = metadata(3, bluestore_bdev_devices="sdb", bluefs_db_devices="sdc")
     found = seat_map(host.root, metadata=json.dumps(told).encode())
     assert disks(found, 3) == {Role.DATA: ["sdb"]}
-    assert "its metadata put its DB on sdc, and its folder told nothing of it" in found.trouble[1]
+    assert "its metadata put its DB on sdc, and its folder has no such device" in found.trouble[1]
 
 
 def test_metadata_of_other_hosts_say_nothing_of_the_disks_here(host: FakeHost) -> None:

@@ -169,7 +169,7 @@ def test_an_output_that_tells_a_disks_name_alone_is_no_reading_that_it_was_well(
     assert "A mandatory SMART command failed" in output.why
 
 
-def test_what_the_scsi_layer_says_for_a_silent_sata_drive_is_no_reading(tmp_path: Path) -> None:
+def test_an_answer_of_the_scsi_layer_for_a_silent_sata_drive_is_no_reading(tmp_path: Path) -> None:
     answer = {
         "smartctl": {"version": [7, 1], "exit_status": 0},
         "device": {"protocol": "SCSI"},
@@ -184,7 +184,7 @@ def test_what_the_scsi_layer_says_for_a_silent_sata_drive_is_no_reading(tmp_path
     assert "the SCSI layer" in scrape.why
 
 
-def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> None:
+def test_telemetry_data_needs_a_named_device_to_become_a_reading(tmp_path: Path) -> None:
     old = {"5": {"name": "Reallocated_Sector_Ct", "val_norm": 100, "val_raw": 2}}
     file = tmp_path / "predict.json"
     file.write_text(json.dumps({"model": "ST8", "smart_data": {"2020-07-07 00:12:38": {"attr": old}}}))
@@ -203,7 +203,7 @@ def test_what_telemetry_keeps_needs_the_device_to_be_named(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{", b'{"a": 1}', b'{"20220509-010203": 3}', b"\xff\xfe", b'{"smart_data": 4}']
 )
-def test_what_is_no_answer_of_ceph_has_a_reason(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_answer_of_ceph_is_an_unusable_item(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x.json"
     file.write_bytes(content)
     [part] = ceph_import.list_ceph_import_parts([file], HOST, None)

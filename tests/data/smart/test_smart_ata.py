@@ -60,7 +60,7 @@ def test_a_wwn_keeps_its_leading_zeros(altered: Altered) -> None:
         "5 000039",
     ],
 )
-def test_what_does_not_fit_a_wwn_is_none(altered: Altered, wwn: object) -> None:
+def test_an_invalid_wwn_is_read_as_none(altered: Altered, wwn: object) -> None:
     """ata-040 has an NAA of 123."""
 
     def replaced(document: dict[str, Any]) -> None:

@@ -54,7 +54,9 @@ NAMES = st.sampled_from(sorted(SAMPLES))
         (b"{" + b" " * LARGEST_DOCUMENT + b"}", r"larger than 16 MiB"),
     ],
 )
-def test_what_is_not_smartctls_json_is_refused_with_the_cure(document: bytes, reason: str) -> None:
+def test_a_document_that_is_no_usable_smartctl_output_is_refused_with_the_reason(
+    document: bytes, reason: str
+) -> None:
     with pytest.raises(Undecodable, match=reason) as refused:
         decode_smartctl_output(document)
     assert "\n" not in str(refused.value)

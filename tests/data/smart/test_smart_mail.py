@@ -163,5 +163,5 @@ def test_outputs_of_two_disks_that_tell_no_name_are_not_mixed(one: str, other: s
         read(one + "\n" + other)
 
 
-def test_what_moved_between_two_commands_on_one_disk_makes_no_two_disks_of_it() -> None:
+def test_a_counter_that_moves_between_two_commands_does_not_make_two_disks_of_one() -> None:
     assert read(TABLE.format(25, 8) + TABLE.format(26, 8)).smart.counters.pending == 8

@@ -103,5 +103,7 @@ def test_three_printed_words_and_their_integer_mean_the_same(
 
 
 @given(st.integers(1, 255), st.integers(0, 2**56 - 1), st.text(max_size=40) | st.none())
-def test_whatever_was_printed_a_count_comes_out(attribute: int, value: int, printed: str | None) -> None:
+def test_a_raw_value_decodes_to_a_whole_number_for_any_printed_text(
+    attribute: int, value: int, printed: str | None
+) -> None:
     assert isinstance(decode_raw_value(attribute, value, printed), int)

@@ -46,7 +46,7 @@ def test_the_tables_of_the_drive_are_read_where_smartctl_does_not_repeat_them(al
 
 
 @pytest.mark.parametrize("nonsense", [0, 127, 255, -128, "hot", None, {}])
-def test_what_a_drive_without_a_limit_answers_is_no_limit(altered: Altered, nonsense: object) -> None:
+def test_a_nonsense_temperature_limit_is_read_as_no_limit(altered: Altered, nonsense: object) -> None:
     def fill(document: dict[str, Any]) -> None:
         document["temperature"]["drive_trip"] = nonsense
 

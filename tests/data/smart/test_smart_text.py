@@ -76,7 +76,7 @@ def test_packed_raw_values_are_taken_apart_as_in_json() -> None:
     assert _decoded("ata-103").smart.attributes[1].raw == 2765
 
 
-def test_what_the_text_does_not_carry_is_not_known() -> None:
+def test_a_value_that_the_text_output_lacks_is_unknown() -> None:
     drive = _decoded("ata-026")
     assert drive.exit_bits is None
     assert drive.smart.attributes[188].raw_packed is None

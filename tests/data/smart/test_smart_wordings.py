@@ -127,7 +127,7 @@ def test_the_oldest_ok_is_ok(line: str, passed: bool) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_stopped_smartctl_is_quoted_with_its_cure(line: str, cure: str) -> None:
+def test_the_error_that_stopped_smartctl_is_quoted_with_its_cure(line: str, cure: str) -> None:
     told = refused(f"smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n{line}\n")
     assert line.rstrip(".") in told
     assert cure in told
@@ -144,7 +144,7 @@ def test_what_stopped_smartctl_is_quoted_with_its_cure(line: str, cure: str) -> 
         ("device Test Unit Ready  [medium or hardware error (serious)]", {"scsi_product": "HUH721212AL5200"}),
     ],
 )
-def test_what_stopped_a_sas_drives_reading_is_quoted_from_the_text_that_comes_along(
+def test_the_error_that_stopped_a_sas_drives_reading_is_quoted_from_the_text_inside_the_json(
     line: str, identity: dict[str, str]
 ) -> None:
     """These are in no message of smartctl's JSON (scsiprint.cpp prints them only)."""

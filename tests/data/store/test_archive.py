@@ -370,7 +370,7 @@ def test_a_damaged_file_is_named_with_the_cure_and_the_others_are_read(
     assert "move it away" in str(damaged)
 
 
-def test_what_the_store_has_of_a_damaged_file_is_written_again(
+def test_the_readings_of_a_damaged_file_are_written_again_from_the_store(
     store: Store, day: list[Reading], folder: Path
 ) -> None:
     store.add_readings(day)

@@ -95,7 +95,7 @@ def test_a_chain_whose_ends_are_gone_is_not_taken_for_a_new_one(store: Store) ->
     assert store.verify_audit().broken is ChainBreak.UNKNOWN
 
 
-def test_what_retention_drops_breaks_nothing_and_what_others_drop_does(store: Store) -> None:
+def test_retention_leaves_the_audit_chain_unbroken_and_any_other_deletion_breaks_it(store: Store) -> None:
     store.add_journal(lines(LINES))
     assert store.prune(journal=(AUDIT, NOON + timedelta(days=3))) == 3
     found = store.verify_audit()

@@ -132,14 +132,14 @@ def test_a_user_who_may_not_read_the_tables_is_told(url: str, users: None) -> No
 @pytest.mark.parametrize(
     ("state", "kind", "sentence"),
     [
-        ("53100", StoreFull, "make room on the server's disk; what was saved before is safe"),
+        ("53100", StoreFull, "make room on the server's disk; all data saved before is safe"),
         ("53200", StoreFull, "give the server more of it"),
         ("40P01", StoreBusy, "try again; nothing was changed"),
         ("58030", StoreFull, "look after the server's disk"),
         ("XX001", StoreUnreadable, "from a backup"),
     ],
 )
-def test_what_a_server_in_need_says_is_passed_on_with_the_cure(
+def test_the_error_message_of_a_server_in_trouble_is_passed_on_with_the_cure(
     server: Server, url: str, state: str, kind: type[Exception], sentence: str
 ) -> None:
     """The server says it by a trigger, since no test may fill its disk."""
@@ -179,7 +179,9 @@ def test_a_statement_that_takes_too_long_is_given_up(
     store.close()
 
 
-def test_what_text_cannot_hold_is_refused_and_nothing_of_it_kept(store: PostgresStore) -> None:
+def test_a_reading_with_a_nul_character_is_refused_and_nothing_of_its_batch_is_stored(
+    store: PostgresStore,
+) -> None:
     poison = replace(written.READINGS[0], device="a\x00b", host=HostName("h"))
     with pytest.raises(StoreUnreadable, match=r"0x00.*nothing was changed"):
         store.add_readings([*written.READINGS, poison])

@@ -45,7 +45,7 @@ def test_a_reading_is_packed_with_the_newest_dictionary_and_comes_back() -> None
     [PLAIN, DEFLATED, zlib.compress(PLAIN, 9), documents.compress_document(PLAIN)],
     ids=["plain", "fast", "small", "without a dictionary"],
 )
-def test_what_earlier_releases_kept_is_read_for_ever(kept: bytes) -> None:
+def test_a_document_that_an_earlier_release_stored_is_read_for_ever(kept: bytes) -> None:
     assert documents.READING.read(kept) == READING
 
 
@@ -78,7 +78,7 @@ def test_each_dictionary_is_held_by_a_test() -> None:
 
 
 @pytest.mark.parametrize("number", DICTIONARIES)
-def test_what_any_dictionary_packed_is_read_for_ever(number: int) -> None:
+def test_a_document_packed_with_any_dictionary_is_read_for_ever(number: int) -> None:
     dictionary = zstandard.ZstdCompressionDict(
         (Path(documents.__file__).with_name("dictionaries") / f"{number}.zstd-dictionary").read_bytes()
     )

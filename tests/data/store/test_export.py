@@ -133,7 +133,7 @@ def test_today_is_left_for_tomorrow(store: Store, tmp_path: Path) -> None:
     assert [row["date"].day for row in _rows(tmp_path)] == [30, 31, 1]
 
 
-def test_what_the_store_has_dropped_stays_in_the_files(store: Store, tmp_path: Path) -> None:
+def test_readings_pruned_from_the_store_stay_in_the_exported_files(store: Store, tmp_path: Path) -> None:
     store.add_readings(_days("Z1", 5))
     _export(store, tmp_path)
     before = _rows(tmp_path)

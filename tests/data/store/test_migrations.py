@@ -173,7 +173,7 @@ def test_every_way_down_and_up_again_ends_where_it_began(place: Place, to: int) 
 
 
 @pytest.mark.slow
-def test_what_a_store_holds_comes_through_the_way_down_and_up(place: Place) -> None:
+def test_the_contents_of_a_store_survive_the_migrations_down_and_up(place: Place) -> None:
     place.migrate(store_schema.VERSION)
     store = place.opened()
     written.fill(store)

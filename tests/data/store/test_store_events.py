@@ -66,7 +66,7 @@ def test_events_of_the_cluster_are_kept_where_something_stands_otherwise_than_be
     assert store.last_cluster_events(ClusterEventKind.OSD_DOWN) == {"osd.4": other}
 
 
-def test_what_an_older_map_says_of_an_osd_is_no_event(store: Store) -> None:
+def test_an_osd_state_from_an_older_map_is_no_event(store: Store) -> None:
     down, older = osd_event(ClusterEventKind.OSD_DOWN, 1, 9), osd_event(ClusterEventKind.OSD_UP, 2, 8)
     store.add_cluster_events([down])
     store.add_cluster_events([older])

@@ -52,7 +52,7 @@ def test_with_nothing_new_nothing_is_told(store: Store) -> None:
     assert told(store.read_changes(mark)) == ((), (SECOND,), (), ())
 
 
-def test_what_another_process_wrote_is_told_once(opened: Callable[[], Store]) -> None:
+def test_each_change_by_another_process_is_reported_once(opened: Callable[[], Store]) -> None:
     mine, other = opened(), opened()
     mark = mine.read_changes().mark
     other.add_readings(written.READINGS)
@@ -77,7 +77,7 @@ def test_a_new_score_of_the_same_instant_is_told(store: Store) -> None:
     assert store.read_changes(mark).outlooks == (again,)
 
 
-def test_what_comes_late_is_not_the_newest_and_is_not_told(store: Store) -> None:
+def test_a_late_reading_or_outlook_is_not_the_newest_and_is_not_reported(store: Store) -> None:
     store.add_readings(written.READINGS[1:])
     store.save_outlooks([SECOND])
     mark = store.read_changes().mark
@@ -130,7 +130,7 @@ def test_numbers_of_another_server_are_not_told_for_ever(server: Server, url: st
 
 @pytest.mark.system
 @pytest.mark.slow
-def test_who_follows_writers_that_cross_each_other_ends_with_what_is_stored(url: str) -> None:
+def test_a_reader_that_follows_concurrent_writers_ends_with_the_stored_outlooks(url: str) -> None:
     """Seeded: eight writers, each device written by all of them, one who follows meanwhile."""
     store, done = PostgresStore(url), threading.Event()
 

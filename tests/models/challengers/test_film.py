@@ -69,7 +69,7 @@ def test_rows_that_repeat_what_held_change_nothing(changes: list[int], repeats: 
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=20))
-def test_what_comes_after_the_landmark_is_not_in_the_film(later: list[float]) -> None:
+def test_readings_after_the_landmark_are_not_in_the_film(later: list[float]) -> None:
     days = list(range(DAY - 50, DAY + 1))
     known = [float(day % 9) for day in days]
     after = [DAY + 1 + n for n in range(len(later))]

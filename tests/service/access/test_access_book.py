@@ -89,7 +89,7 @@ def test_a_token_ends_at_its_time_and_says_when_that_was(book: CredentialBook, c
         book.find_credential(secret)
 
 
-def test_what_one_process_revokes_is_refused_by_another_at_its_next_look(
+def test_a_token_that_one_process_revoked_is_refused_by_another_at_its_next_look(
     store: SqliteStore, clock: SetClock
 ) -> None:
     watch = Watch()
@@ -102,7 +102,9 @@ def test_what_one_process_revokes_is_refused_by_another_at_its_next_look(
         here.find_credential(secret)
 
 
-def test_what_is_revoked_here_is_refused_here_at_once(store: SqliteStore, clock: SetClock) -> None:
+def test_a_revoked_token_is_refused_at_once_by_the_process_that_revoked_it(
+    store: SqliteStore, clock: SetClock
+) -> None:
     book = CredentialBook(store, clock, Watch())
     secret = book.issue_credential(CredentialKind.TOKEN, "grafana", READ, "anna")
     assert book.find_credential(secret) is not None
@@ -216,7 +218,7 @@ def test_sessions_are_bounded_and_the_oldest_one_goes(book: CredentialBook, cloc
     assert standing == [False] * 3 + [True] * MOST_SESSIONS_EACH
 
 
-def test_what_ended_long_ago_leaves_the_book(
+def test_a_token_that_ended_long_ago_leaves_the_book(
     book: CredentialBook, store: SqliteStore, clock: SetClock
 ) -> None:
     book.issue_credential(CredentialKind.TOKEN, "old", READ, "anna")

@@ -412,7 +412,9 @@ def test_beyond_loopback_without_tls_it_does_not_start_and_says_what_to_set(host
         bind_listening_socket(ServiceTable(host=host, port=0))
 
 
-def test_what_listens_beyond_loopback_tells_nobody_anything(place: Place, serve: Serve) -> None:
+def test_a_service_that_listens_beyond_loopback_shows_no_data_without_a_token(
+    place: Place, serve: Serve
+) -> None:
     application = with_service(place, host="0.0.0.0", insecure_without_tls=True).application()
     site = serve(application)
     for path in ("status", "osds", "devices", "events", "openapi.json"):

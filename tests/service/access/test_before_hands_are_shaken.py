@@ -118,7 +118,7 @@ def test_silent_connections_keep_nobody_out_who_shakes_hands(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_who_is_silent_too_long_or_speaks_no_tls_is_left_and_its_file_is_free(
+def test_a_connection_that_is_silent_too_long_or_speaks_no_tls_is_closed_and_its_file_is_free(
     authority: trustme.CA, tmp_path: Path, loop: str
 ) -> None:
     with serving(authority, tmp_path, seconds=1, loop=loop) as (port, sockets), ExitStack() as held:

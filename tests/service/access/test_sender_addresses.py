@@ -68,7 +68,9 @@ def test_a_flood_with_made_up_addresses_is_a_handful_of_lines_that_tell_all_of_i
 
 
 @pytest.mark.slow
-def test_what_was_counted_is_on_record_when_the_service_ends(application: Application, place: Place) -> None:
+def test_counted_requests_without_a_credential_are_on_record_when_the_service_ends(
+    application: Application, place: Place
+) -> None:
     listener = bind_listening_socket(application.settings.service)
     stop = Server(application, load_admin_tokens(place.state.token), listener).serve_aside()
     with httpx2.Client(base_url=url_of(listener, application.settings.service), timeout=20) as client:
@@ -178,7 +180,9 @@ _ADDRESSES = st.ip_addresses().map(str)
 
 @pytest.mark.slow
 @given(st.lists(_ADDRESSES | st.text(max_size=8), max_size=5), _ADDRESSES)
-def test_whatever_a_header_says_a_peer_that_is_no_proxy_stays_itself(said: list[str], peer: str) -> None:
+def test_a_peer_that_is_no_proxy_keeps_its_own_address_for_any_forwarded_header(
+    said: list[str], peer: str
+) -> None:
     seen: list[object] = []
 
     async def app(scope: object, _receive: object, _send: object) -> None:

@@ -130,7 +130,7 @@ def test_a_session_s_secret_is_no_token(site: Site) -> None:
         ({"Sec-Fetch-Site": "same-site", CSRF_HEADER: "right"}, "another site"),
     ],
 )
-def test_what_another_site_s_page_asks_with_our_cookie_is_refused(
+def test_a_request_from_another_sites_page_with_our_cookie_is_refused(
     site: Site, headers: dict[str, str], told: str
 ) -> None:
     sign_in(site)

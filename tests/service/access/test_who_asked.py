@@ -47,7 +47,7 @@ def test_every_call_that_acts_is_on_record_with_what_was_asked_and_answered(site
     assert call["source"].startswith("from 127.0.0.1, call ")
 
 
-def test_what_was_refused_is_on_record_and_says_nothing_of_the_token(site: Site) -> None:
+def test_a_refused_request_is_on_record_and_the_body_of_a_stranger_is_not(site: Site) -> None:
     site.client.post(HALT, json={"reason": "secret?"})
     site.client.post(HALT, json={"reason": "x"}, headers={"Authorization": "Bearer stolen"})
     site.client.post(HALT, json={"reason": "y"}, headers=site.ingesting)
@@ -57,7 +57,7 @@ def test_what_was_refused_is_on_record_and_says_nothing_of_the_token(site: Site)
     assert "secret" not in str(record(site))
 
 
-def test_who_signs_in_and_out_is_on_record_and_their_token_is_not(site: Site) -> None:
+def test_a_sign_in_and_a_sign_out_are_on_record_and_the_token_is_not(site: Site) -> None:
     site.client.post("/api/v1/session", json={"token": site.token})
     word = site.client.get("/api/v1/session").json()["csrf_token"]
     site.client.request("DELETE", "/api/v1/session", headers={CSRF_HEADER: word})
@@ -108,7 +108,7 @@ def test_the_record_is_for_admins(site: Site) -> None:
     assert site.client.get("/api/v1/audit").status_code == 401
 
 
-def test_what_a_stranger_asked_forges_no_line_and_steers_no_terminal(
+def test_a_request_of_a_stranger_forges_no_line_and_steers_no_terminal(
     site: Site, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.state.url.write_text(str(site.client.base_url))

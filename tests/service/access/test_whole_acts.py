@@ -71,7 +71,7 @@ def test_one_act_has_one_form_however_it_is_written(said: object, indent: int, b
 
 @pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=50) | st.integers(), max_size=5))
-def test_what_is_short_and_no_secret_is_there_as_it_was_said(said: dict[str, object]) -> None:
+def test_a_short_body_without_a_secret_is_recorded_as_it_was_sent(said: dict[str, object]) -> None:
     assert json.loads(canonical_json(said)) == said
 
 
@@ -84,7 +84,7 @@ def test_no_secret_is_ever_in_an_act(key: str, secret: str) -> None:
 @pytest.mark.parametrize(
     "said", [b"[" * 100_000, b"\xff\xfe", b"{", b"1" * 5_000, b'"' + b"x" * 5_000_000 + b'"']
 )
-def test_what_is_no_json_or_very_long_is_told_by_its_size_and_hash(said: bytes) -> None:
+def test_a_body_that_is_no_json_or_very_long_is_recorded_by_its_size_and_hash(said: bytes) -> None:
     found = canonical_body(said)
     assert len(found) < 5_000
     assert "sha256" in found.lower() or "SHA-256" in found

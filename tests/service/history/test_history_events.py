@@ -119,7 +119,9 @@ def test_each_change_is_one_event_with_a_sentence_and_a_link(
     ],
     ids=["said by a person", "told by the drain", "told by the OSD"],
 )
-def test_what_another_change_tells_already_is_no_second_event(known: event_query.KnownChange) -> None:
+def test_a_change_that_another_change_reports_already_is_no_second_event(
+    known: event_query.KnownChange,
+) -> None:
     assert make_event(known, PLACES) is None
 
 

@@ -18,7 +18,7 @@ from predrain.service.events.event_query import HistoryQuery, read_history
 from predrain.service.streams.outlook_announcements import Announcements
 from tests.service.conftest import NOON, Place, Serve, Site, shut, week_of
 from tests.service.test_disk_lives import OLD, replace_disk
-from tests.service.test_drains import Seated, World, proposed, site, wish, world  # noqa: F401
+from tests.service.test_drains import Seated, World, ask_drain, proposed, site, world  # noqa: F401
 from tests.service.test_worker import work
 
 
@@ -42,7 +42,7 @@ def busy(world: World, site: Site) -> Site:  # noqa: F811
     world.tick(6)
     drain = proposed(site)
     world.tick()
-    wish(site, drain, "cancel")
+    ask_drain(site, drain, "cancel")
     world.tick(3)
     for why in ("switch maintenance", None):
         site.client.post("/api/v1/halt", json={"reason": why}, headers=site.acting)
@@ -93,7 +93,7 @@ def test_pages_lead_to_older_events_until_there_are_none(busy: Site) -> None:
 @pytest.mark.parametrize(
     "asked", ["kind=meteor", "since=yesterday", "since=2026-03-01T00:00:00", "limit=0", "cursor=bm9uZQ=="]
 )
-def test_what_cannot_be_asked_is_refused(site: Site, asked: str) -> None:  # noqa: F811
+def test_a_history_query_with_an_invalid_value_is_refused(site: Site, asked: str) -> None:  # noqa: F811
     assert site.client.get(f"/api/v1/history?{asked}").status_code == 422
 
 
@@ -159,12 +159,12 @@ def test_a_time_is_an_age_or_a_date(text: str, hours: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "7", "d7", "soon", "123456d"])
-def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+def test_a_text_that_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(BadTime, match="12h, 7d, 4w"):
         read_time(text, NOON)
 
 
-def test_what_was_forecast_of_a_disk_is_found_by_the_slot_in_which_it_stood(world: World, site: Site) -> None:  # noqa: F811
+def test_an_outlook_event_of_a_replaced_disk_is_found_by_its_former_osd(world: World, site: Site) -> None:  # noqa: F811
     replace_disk(world)
     (event,) = told(site, kind="outlook", disk="osd.0")
     assert (event["device"], event["osd"], event["kind"]) == (OLD, 0, "outlook_worse")

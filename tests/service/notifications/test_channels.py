@@ -32,7 +32,7 @@ from predrain.service.notifications.mail_channel import MailChannel
 from predrain.service.notifications.notification_log import Message
 from predrain.service.notifications.notifier import Notifier
 from predrain.service.notifications.webhook_channel import WebhookChannel
-from tests.service.notifications.scenes import NOW, Fleet, device
+from tests.service.notifications.snapshots import NOW, Fleet, device
 from tests.service.notifications.test_notifier import Kept, live
 
 SECRET = b"a secret of some length"
@@ -41,7 +41,7 @@ SECRET = b"a secret of some length"
 def a_message(*, over: bool = False, title: str | None = None) -> Message:
     fleet = Fleet()
     fleet.sicken(3, 7)
-    (cause,) = find_alert_causes(fleet.scene())
+    (cause,) = find_alert_causes(fleet.snapshot())
     cause = replace(cause, title=title or cause.title)
     return Message("0123456789abcdef", NOW, cause, cause.names - {f"disk:{device(3)}"}, over)
 
@@ -166,7 +166,7 @@ def test_of_several_addresses_one_that_is_gone_is_named_and_the_others_have_the_
     assert post.went_to == [["ops@example.org"]] * 2
 
 
-def test_who_is_refused_for_now_gets_the_mail_later_and_who_has_it_not_twice() -> None:
+def test_a_recipient_refused_for_now_gets_the_mail_later_and_the_others_get_it_once() -> None:
     post = Post(refused={"jo@example.org": "450 4.2.0 greylisted"})
     with post_office(post) as port:
         mail = a_mail(port)

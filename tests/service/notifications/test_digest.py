@@ -18,7 +18,7 @@ from predrain.service.notifications.daily_digest import DailyDigest
 from predrain.service.notifications.digest_text import Digest, DigestHour
 from predrain.service.notifications.notifier import Notifier
 from predrain.service.notifications.silences import Silence
-from tests.service.notifications.scenes import NOW, Fleet, device, host_of
+from tests.service.notifications.snapshots import NOW, Fleet, device, host_of
 from tests.service.notifications.test_channels import Post, a_mail, post_office
 from tests.service.notifications.test_notifier import Kept, live
 
@@ -90,7 +90,7 @@ def test_a_digest_says_what_is_new_what_is_open_and_what_is_over() -> None:
     )
 
 
-def test_what_came_and_went_in_between_is_said_to_be_over() -> None:
+def test_a_cause_that_came_and_went_between_two_digests_is_reported_as_over() -> None:
     life = Life()
     life.live(HOUR, "fan")
     life.live(DAY)
@@ -126,7 +126,7 @@ def test_however_often_it_starts_a_day_has_one_digest(starts: list[int]) -> None
     assert days == sorted(set(days))
 
 
-def test_who_was_down_at_the_hour_sends_it_when_it_is_up_and_only_the_last_one() -> None:
+def test_a_service_that_was_down_at_the_hour_sends_only_the_last_digest_when_it_is_up() -> None:
     life = Life()
     life.live(HOUR, "fan")
     life.now += 3 * DAY
@@ -148,7 +148,7 @@ def test_a_digest_that_is_not_taken_is_tried_again_and_loses_nothing() -> None:
     assert life.daily.trouble is None
 
 
-def test_what_is_silenced_is_in_no_digest_until_the_silence_ends() -> None:
+def test_a_silenced_cause_is_in_no_digest_until_the_silence_ends() -> None:
     life = Life(silences=(Silence("s", EVENING + 5 * DAY, "jo", "known", cause="fan"),))
     life.live(DAY, "fan")
     assert life.letters.taken == []

@@ -15,12 +15,12 @@ from predrain.data.reading import Reading, Smart
 from predrain.service.notifications.cause import AlertCause, AlertSnapshot, Severity
 from predrain.service.notifications.heat_causes import HOT_C, hot_disks
 from tests.actions.made import wide_spec
-from tests.service.notifications.scenes import NOW, Fleet, device
+from tests.service.notifications.snapshots import NOW, Fleet, device
 
 
 def heated(celsius: Mapping[int, int | None], *, rpm: int | None = 5900, racks: int = 0) -> AlertSnapshot:
     """Forty disks on four hosts, stor-01 to stor-04, at 31 degrees but for those that are said."""
-    scene = Fleet().scene()
+    snapshot = Fleet().snapshot()
 
     def at(number: int, reading: Reading) -> Reading:
         assert isinstance(reading.seen, Smart)
@@ -31,19 +31,19 @@ def heated(celsius: Mapping[int, int | None], *, rpm: int | None = 5900, racks: 
         )
         return replace(reading, host=HostName(f"stor-{number // 10 + 1:02d}"), seen=seen)
 
-    readings = {name: at(number, one) for number, (name, one) in enumerate(scene.sight.readings.items())}
+    readings = {name: at(number, one) for number, (name, one) in enumerate(snapshot.fleet.readings.items())}
     view = SimulatedCluster(wide_spec(hosts=4, per_host=1, racks=racks), 1).view() if racks else None
-    return replace(scene, sight=replace(scene.sight, readings=readings, view=view))
+    return replace(snapshot, fleet=replace(snapshot.fleet, readings=readings, view=view))
 
 
-def told(scene: AlertSnapshot) -> list[tuple[str, str, Severity]]:
-    return [(cause.key, cause.title, cause.severity) for cause in hot_disks(scene)]
+def told(snapshot: AlertSnapshot) -> list[tuple[str, str, Severity]]:
+    return [(cause.key, cause.title, cause.severity) for cause in hot_disks(snapshot)]
 
 
 def test_a_host_whose_disks_are_hot_is_a_notice() -> None:
-    scene = heated({0: 57, 1: 61, 2: 55})
-    assert told(scene) == [("hot:stor-01", "3 disks on stor-01 are too hot", Severity.NOTICE)]
-    (cause,) = hot_disks(scene)
+    snapshot = heated({0: 57, 1: 61, 2: 55})
+    assert told(snapshot) == [("hot:stor-01", "3 disks on stor-01 are too hot", Severity.NOTICE)]
+    (cause,) = hot_disks(snapshot)
     assert cause.points[0].line == f"{device(1)} on stor-01: 61 °C."
 
 
@@ -52,10 +52,10 @@ def test_two_hot_disks_are_their_own_affair() -> None:
 
 
 def test_a_rack_is_one_urgent_cause() -> None:
-    scene = heated(dict.fromkeys(range(20), 60), racks=2)
-    rack = scene.sight.racks_of_hosts()[HostName("stor-01")]
+    snapshot = heated(dict.fromkeys(range(20), 60), racks=2)
+    rack = snapshot.fleet.racks_of_hosts()[HostName("stor-01")]
     title = f"20 disks on 2 hosts of rack {rack} are too hot"
-    assert told(scene) == [(f"hot:rack:{rack}", title, Severity.URGENT)]
+    assert told(snapshot) == [(f"hot:rack:{rack}", title, Severity.URGENT)]
 
 
 def test_several_racks_are_one_cause() -> None:
@@ -68,8 +68,8 @@ def test_flash_and_what_is_not_told_and_what_is_old_is_not_judged() -> None:
     hot = dict.fromkeys(range(10), 75)
     assert told(heated(hot, rpm=0)) == told(heated(hot, rpm=None)) == []
     assert told(heated(dict.fromkeys(range(10)))) == []
-    scene = heated(hot)
-    assert told(replace(scene, now=NOW + 3 * scene.stale_after)) == []
+    snapshot = heated(hot)
+    assert told(replace(snapshot, now=NOW + 3 * snapshot.stale_after)) == []
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from predrain.service.notifications.cause import AlertCause, CausePart, Severity
 from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.notification_log import AGAIN, CALM, GATHER, Message, NotificationLog
 from predrain.service.notifications.silences import Silence
-from tests.service.notifications.scenes import NOW, Fleet, device, host_of
+from tests.service.notifications.snapshots import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -109,7 +109,7 @@ def test_a_cause_is_over_when_the_last_of_it_is_and_no_sooner() -> None:
     assert (message.over, message.cause.title) == (True, "host:a stands")
 
 
-def test_what_comes_again_is_told_again_though_others_of_its_cause_stood_meanwhile() -> None:
+def test_a_point_that_comes_again_is_sent_again_though_other_points_of_its_cause_stood_meanwhile() -> None:
     listener = Listener()
     listener.live([a_cause("host:a", "1", "2")], 10 * MINUTE)
     assert listener.live([a_cause("host:a", "2")], timedelta(days=1)) == []
@@ -120,17 +120,17 @@ def test_what_comes_again_is_told_again_though_others_of_its_cause_stood_meanwhi
 def test_hosts_that_come_back_one_after_another_are_over_in_one_message() -> None:
     fleet, listener = Fleet(disks=80), Listener()
     fleet.silent = {host_of(10 * number): NOW - timedelta(hours=3) for number in range(8)}
-    listener.live(find_alert_causes(fleet.scene()), timedelta(hours=1))
+    listener.live(find_alert_causes(fleet.snapshot()), timedelta(hours=1))
     for host in list(fleet.silent):
         del fleet.silent[host]
-        listener.live(find_alert_causes(fleet.scene()), 4 * MINUTE)
+        listener.live(find_alert_causes(fleet.snapshot()), 4 * MINUTE)
     listener.live([], timedelta(hours=3))
     first, last = listener.heard
     assert first.cause.title == last.cause.title == "8 of 8 hosts are silent"
     assert (last.over, len(last.cause.points)) == (True, 8)
 
 
-def test_what_flaps_is_told_once() -> None:
+def test_a_flapping_condition_is_alerted_once() -> None:
     listener = Listener()
     standing = [a_cause("part:worker", "part:worker")]
     for turn in range(100):
@@ -138,7 +138,7 @@ def test_what_flaps_is_told_once() -> None:
     assert len(listener.heard) == 1
 
 
-def test_what_was_gone_before_it_was_told_is_never_told() -> None:
+def test_a_cause_that_ended_before_its_first_message_is_never_sent() -> None:
     listener = Listener()
     listener.live([a_cause("host:a", "1")], MINUTE)
     assert listener.live([], timedelta(days=1)) == []
@@ -155,7 +155,7 @@ def test_disks_that_turn_out_to_be_one_cause_are_not_told_again() -> None:
 def test_three_hundred_disks_that_turn_at_once_are_one_message() -> None:
     fleet, listener = Fleet(disks=450), Listener()
     fleet.sicken(*range(300))
-    listener.live(find_alert_causes(fleet.scene()), timedelta(hours=12))
+    listener.live(find_alert_causes(fleet.snapshot()), timedelta(hours=12))
     assert len(listener.heard) == 1
 
 
@@ -164,8 +164,8 @@ def test_three_hundred_disks_that_turn_within_an_hour_are_at_most_three_messages
     fleet, listener = Fleet(disks=450), Listener()
     for minute in range(60):
         fleet.sicken(*range(minute * 5, minute * 5 + 5))
-        listener.live(find_alert_causes(fleet.scene()), MINUTE)
-    listener.live(find_alert_causes(fleet.scene()), timedelta(hours=12))
+        listener.live(find_alert_causes(fleet.snapshot()), MINUTE)
+    listener.live(find_alert_causes(fleet.snapshot()), timedelta(hours=12))
     assert len(listener.heard) <= 3
     told = {name for message in listener.heard for name in message.news}
     assert told == {f"disk:{device(number)}" for number in range(300)}
@@ -178,7 +178,7 @@ def test_a_restart_knows_what_was_told() -> None:
     assert again.live([a_cause("host:a", "1")], timedelta(days=1)) == []
 
 
-def test_what_could_not_be_delivered_is_tried_again_under_the_same_id() -> None:
+def test_an_undelivered_message_is_tried_again_under_the_same_id() -> None:
     listener = Listener()
     tried = listener.live([a_cause("host:a", "1")], 10 * MINUTE, works=False)
     assert len(tried) > 5
@@ -199,9 +199,9 @@ def test_a_channel_for_what_is_urgent_hears_nothing_else() -> None:
     listener = Listener(Severity.URGENT)
     fleet = Fleet()
     fleet.sicken(3, status=Status.WARNING)
-    assert listener.live(find_alert_causes(fleet.scene()), timedelta(hours=2)) == []
+    assert listener.live(find_alert_causes(fleet.snapshot()), timedelta(hours=2)) == []
     fleet.sicken(3)
-    assert len(listener.live(find_alert_causes(fleet.scene()), timedelta(hours=2))) == 1
+    assert len(listener.live(find_alert_causes(fleet.snapshot()), timedelta(hours=2))) == 1
 
 
 points = st.sampled_from("12345")
@@ -209,7 +209,9 @@ looks = st.lists(st.dictionaries(points, st.sampled_from("ab")), max_size=200)
 
 
 @given(looks)
-def test_whatever_comes_and_goes_no_point_is_news_twice_while_it_stands(found: list[dict[str, str]]) -> None:
+def test_no_point_is_news_twice_while_it_stands_for_any_sequence_of_causes(
+    found: list[dict[str, str]],
+) -> None:
     listener = Listener()
     standing: set[str] = set()
     seen: dict[str, datetime] = {}

@@ -16,7 +16,7 @@ from predrain.service.notifications.message_texts import PageLinks, format_messa
 from predrain.service.notifications.notification_log import Message
 from predrain.service.notifications.receiver_channel import MessagePlace
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, week_of
-from tests.service.notifications.scenes import NOW
+from tests.service.notifications.snapshots import NOW
 from tests.service.notifications.test_channels import a_webhook
 from tests.service.notifications.test_receivers import RENDERERS
 from tests.service.test_worker import work

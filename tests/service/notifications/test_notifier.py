@@ -17,7 +17,7 @@ from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.notification_log import Message
 from predrain.service.notifications.notifier import Notifier, remove_silence, save_silence, silences_of
 from predrain.service.notifications.silences import Silence
-from tests.service.notifications.scenes import NOW, Fleet, device, host_of
+from tests.service.notifications.snapshots import NOW, Fleet, device, host_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -62,7 +62,7 @@ class Ear:
 def live(notifier: Notifier, fleet: Fleet, time: timedelta) -> None:
     for _ in range(int(time / MINUTE)):
         fleet.now += MINUTE
-        notifier.send_notifications(fleet.scene())
+        notifier.send_notifications(fleet.snapshot())
 
 
 def a_sick_fleet() -> Fleet:
@@ -104,7 +104,7 @@ def test_a_host_is_silent_however_often_this_service_starts_meanwhile() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_host_said_before_it_fell_silent_is_not_over() -> None:
+def test_a_cause_that_a_host_reported_before_it_fell_silent_is_not_over() -> None:
     notes, ear, fleet = Kept(), Ear(), Fleet()
     fleet.unread[device(3)] = Unreadable(NOW, "no answer within 30 s")
     fleet.sicken(4)
@@ -330,7 +330,7 @@ def test_the_end_goes_to_the_same_place_as_the_beginning() -> None:
     assert (last.host, last.path, last.severity) == (first.host, first.path, first.severity)
 
 
-def test_what_the_store_raises_is_raised_after_every_channel_had_its_turn() -> None:
+def test_an_error_of_the_store_is_raised_after_every_channel_had_its_turn() -> None:
     class Broken(Kept):
         def read_notes(self, room: str) -> Mapping[str, bytes]:
             if room == "told:broken":
@@ -342,5 +342,5 @@ def test_what_the_store_raises_is_raised_after_every_channel_had_its_turn() -> N
     for _ in range(3):
         fleet.now += MINUTE
         with pytest.raises(OSError, match="the store is away"):
-            notifier.send_notifications(fleet.scene())
+            notifier.send_notifications(fleet.snapshot())
     assert len(ear.heard) == 1

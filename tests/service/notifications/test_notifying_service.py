@@ -90,7 +90,7 @@ def test_causes_are_shown_with_their_silences(told: Site) -> None:
     assert [point["silence"] for point in cause["points"]] == [made.json()["id"]]
 
 
-def test_what_is_silenced_is_not_told_until_the_silence_is_lifted(told: Site, ear: Ear) -> None:
+def test_a_silenced_cause_is_not_sent_until_the_silence_is_lifted(told: Site, ear: Ear) -> None:
     silence = {"hours": 2, "reason": "being swapped", "host": "stor-*"}
     id_ = told.client.post("/api/v1/silences", json=silence, headers=told.acting).json()["id"]
     pass_time(told, 30)

@@ -36,7 +36,7 @@ from predrain.service.notifications.slack_message import SlackRenderer
 from predrain.service.notifications.teams_card import TeamsRenderer
 from predrain.service.notifications.trial_message import send_test_message
 from tests.service.notifications import receiver_rules
-from tests.service.notifications.scenes import NOW, Fleet
+from tests.service.notifications.snapshots import NOW, Fleet
 from tests.service.notifications.test_channels import a_message, clock
 from tests.service.notifications.test_notifier import Kept, live
 from tests.service.notifications.test_notifying_service import settings_of

@@ -10,7 +10,7 @@ from predrain.service.notifications import find_alert_causes
 from predrain.service.notifications.cause import AlertCause, AlertSnapshot, CausePart, Severity
 from predrain.service.notifications.message_route import MessageRoute
 from predrain.service.notifications.silences import Silence, preview_silence
-from tests.service.notifications.scenes import NOW, Fleet
+from tests.service.notifications.snapshots import NOW, Fleet
 from tests.service.notifications.test_heat import heated
 
 HALT = CausePart("halted", "maintenance")
@@ -18,22 +18,22 @@ HALT = CausePart("halted", "maintenance")
 
 def hot_racks() -> tuple[AlertSnapshot, AlertCause, str]:
     """Forty hot disks on four hosts in two racks: the scene, its one cause, and one rack."""
-    scene = heated(dict.fromkeys(range(40), 60), racks=2)
-    cause = next(one for one in find_alert_causes(scene) if one.key == "hot")
-    return scene, cause, sorted(set(scene.sight.racks_of_hosts().values()))[0]
+    snapshot = heated(dict.fromkeys(range(40), 60), racks=2)
+    cause = next(one for one in find_alert_causes(snapshot) if one.key == "hot")
+    return snapshot, cause, sorted(set(snapshot.fleet.racks_of_hosts().values()))[0]
 
 
 def test_each_point_has_the_rack_of_its_host() -> None:
-    scene, cause, _ = hot_racks()
-    racks = scene.sight.racks_of_hosts()
+    snapshot, cause, _ = hot_racks()
+    racks = snapshot.fleet.racks_of_hosts()
     assert {(point.host, point.rack) for point in cause.points} == set(racks.items())
 
 
 def test_a_route_by_rack_takes_the_points_of_that_rack_alone() -> None:
-    scene, cause, rack = hot_racks()
+    snapshot, cause, rack = hot_racks()
     route = MessageRoute(racks=(rack,))
     taken = [point for point in cause.points if route.takes(cause, point)]
-    hosts = {host for host, name in scene.sight.racks_of_hosts().items() if name == rack}
+    hosts = {host for host, name in snapshot.fleet.racks_of_hosts().items() if name == rack}
     assert {point.host for point in taken} == hosts
     assert 0 < len(taken) < len(cause.points)
 
@@ -60,11 +60,11 @@ def test_a_cause_of_one_host_is_routed_by_it_where_its_points_name_none() -> Non
 
 
 def test_a_silence_by_rack_covers_its_points_and_all_of_its_disks_also_healthy_ones() -> None:
-    scene, _, rack = hot_racks()
-    hosts = {host for host, name in scene.sight.racks_of_hosts().items() if name == rack}
-    found = preview_silence(Silence("", NOW, "", "", rack=rack), scene, ())
+    snapshot, _, rack = hot_racks()
+    hosts = {host for host, name in snapshot.fleet.racks_of_hosts().items() if name == rack}
+    found = preview_silence(Silence("", NOW, "", "", rack=rack), snapshot, ())
     assert found.points == ()
-    assert set(found.disks) == {one.device for one in scene.sight.readings.values() if one.host in hosts}
+    assert set(found.disks) == {one.device for one in snapshot.fleet.readings.values() if one.host in hosts}
 
 
 def test_a_silence_of_notices_leaves_what_becomes_urgent() -> None:
@@ -85,10 +85,10 @@ def test_a_preview_has_the_points_that_the_silence_covers_and_at_least_their_dis
 ) -> None:
     fleet = Fleet()
     fleet.sicken(3, 13)
-    scene = fleet.scene()
-    causes = find_alert_causes(scene)
+    snapshot = fleet.snapshot()
+    causes = find_alert_causes(snapshot)
     silence = Silence("", NOW, "", "", host=host, model=model, severity=severity)
-    found = preview_silence(silence, scene, causes)
+    found = preview_silence(silence, snapshot, causes)
     covered = [(cause, point) for cause in causes for point in cause.points if silence.covers(cause, point)]
     assert list(found.points) == covered
     assert {point.name.partition(":")[2] for _, point in covered} <= set(found.disks)

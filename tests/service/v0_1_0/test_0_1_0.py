@@ -83,7 +83,7 @@ def signed(mon: MonInMemory) -> SignedKeys:
 
 
 @pytest.mark.slow
-def test_what_the_cluster_keeps_moves_nothing_before_a_person_confirmed_the_list(
+def test_unsigned_keys_in_the_cluster_move_no_data_before_a_person_confirmed_the_list(
     restart: Callable[[StateDir], World], state: StateDir, mon: MonInMemory
 ) -> None:
     world, kept = restart(state), dict(mon.keys)

@@ -163,13 +163,13 @@ function besidesOf({ intent, plan }: DrainWhole): Fact[] {
 }
 
 function asks(drain: DrainWhole, target: string): string {
-  if (drain.intent === "quarantine") return `Let ${target} lead no PGs while it is slow?`;
+  if (drain.intent === "quarantine") return `Make ${target} the primary of no PG while it is slow?`;
   return `${capital(CALLED[drain.intent].noun)} ${target}?`;
 }
 
 /** The button says its effect. */
 function does({ intent, plan }: DrainWhole, target: string): string {
-  if (intent === "quarantine") return `Approve: ${target} stops leading PGs`;
+  if (intent === "quarantine") return `Approve: ${target} becomes the primary of no PG`;
   return `Approve: move ${plan ? tib(plan.bytes) : "its data"} ${intent === "fill" ? "onto" : "off"} ${target}`;
 }
 

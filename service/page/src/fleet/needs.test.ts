@@ -64,7 +64,7 @@ test("a disk that was filled is not to be swapped, and one in quarantine is not 
   assert.equal(slow.inHand[0]?.shape, "slow");
   assert.match(slow.inHand[0]?.text ?? "", /quarantine/);
   const asked = seen([osd(2, { drain: { ...drain("proposed"), intent: "quarantine" } })]);
-  assert.match(asked.needs[0]?.next ?? "", /stops leading PGs/);
+  assert.match(asked.needs[0]?.next ?? "", /stops being the primary of PGs/);
 });
 
 test("a drain that holds for more than a day needs a person", () => {

@@ -236,7 +236,7 @@ function proposed(osd: Osd, drain: Drain | null): Partial<Need> {
   const button = { button: "Review drain", buttonHref: drainLink(osd.drain?.id ?? ""), rank: 1 + (osd.p_fail_30d ?? 0.6) };
   const refusal = plan?.refusals[0] ?? drain?.held_by[0];
   if (refusal) return { ...button, next: `A drain is proposed and cannot start now: ${sentence(refusal)}` };
-  if (osd.drain?.intent === "quarantine") return { ...button, next: "Proposed: it stops leading PGs while it is slow. No data moves.", button: "Review", primary: true };
+  if (osd.drain?.intent === "quarantine") return { ...button, next: "Proposed: it stops being the primary of PGs while it is slow. No data moves.", button: "Review", primary: true };
   const { noun } = CALLED[osd.drain?.intent ?? "replace"];
   const size = plan ? `${noun} ${tib(plan.bytes)} in ${about(plan.eta_hours)}` : `a ${noun}`;
   return { ...button, next: `Proposed: ${size}. Nothing moves until you approve.`, button: `Review ${noun}`, primary: true };

@@ -27,11 +27,11 @@ export function Frame() {
       </a>
       <Header />
       <main id="view" tabIndex={-1}>
+        <Said />
         <DemoBanner />
         <Halted />
         <PartsDown />
         <Standby />
-        <Said />
         <CurrentView />
       </main>
       <Tabs />
@@ -134,6 +134,7 @@ function Standby() {
   );
 }
 
+/** The answer to the last click. It is the first part of the view: a sticky part below a tall banner would begin below the window. */
 function Said() {
   const said = notice.value;
   if (!said) return null;

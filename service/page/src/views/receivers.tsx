@@ -17,7 +17,7 @@ export function Receivers() {
 
 function List({ found }: { found: { data: { items: MessageReceiver[] } | null; refused: string | null } }) {
   if (found.data === null) return found.refused ? <Refused sentence={found.refused} /> : <Loading lines={2} />;
-  if (found.data.items.length === 0) return <p class="muted">The settings name no receiver, so nobody is told of anything.</p>;
+  if (found.data.items.length === 0) return <p class="muted">The settings name no receiver, so nobody is notified.</p>;
   return (
     <ul class="alert-list">
       {found.data.items.map((one) => (

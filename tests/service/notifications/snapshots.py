@@ -16,7 +16,7 @@ from predrain.data.reading import Attribute, Counters, Identity, Protocol, Readi
 from predrain.service.fleet.fleet import FleetSnapshot
 from predrain.service.fleet.life_book import LifeBook
 from predrain.service.notifications.cause import AlertSnapshot, ForecastConcern
-from tests.service.lives import hearing_book, standing_sight
+from tests.service.lives import build_living_snapshot, hearing_book
 
 NOW = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)
 PENDING = Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48.", "pending")
@@ -52,7 +52,7 @@ class Fleet:
     mode: Mode = Mode.PROPOSE
     ended: dict[DeviceId, datetime] = field(default_factory=dict)
     settled: bool = True
-    misnamed: dict[HostName, HostName] = field(default_factory=dict)
+    host_mismatches: dict[HostName, HostName] = field(default_factory=dict)
     _book: LifeBook | None = field(default=None, init=False)
 
     def sicken(
@@ -68,17 +68,17 @@ class Fleet:
                 "Drain it now and replace the disk.", 0.1, 0.3, 0.68,
             )  # fmt: skip
 
-    def scene(self) -> AlertSnapshot:
+    def snapshot(self) -> AlertSnapshot:
         readings = {device(number): self._reading(number) for number in range(self.disks)}
         halt = Halt(self.halt_author, self.halted) if self.halted is not None else None
         seen = FleetSnapshot(readings, dict(self.outlooks), {}, tuple(self.drains), halt, None)
         stale_after = timedelta(hours=2)
         self._book = self._book or hearing_book(seen, self.now, stale_after)
         ends = [Outcome(name, at, DriveFate.FAILED, "jo") for name, at in self.ended.items()]
-        sight = standing_sight(seen, self.now, stale_after, ends, self._book)
+        fleet = build_living_snapshot(seen, self.now, stale_after, ends, self._book)
         return AlertSnapshot(
-            sight, self.outlooks | self.announced, self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
-            self.broken, self.doubts, self.settled, self.misnamed,
+            fleet, self.outlooks | self.announced, self.now, timedelta(hours=2), replace(Policy(), mode=self.mode),
+            self.broken, self.doubts, self.settled, self.host_mismatches,
         )  # fmt: skip
 
     def _reading(self, number: int) -> Reading:
