@@ -46,7 +46,7 @@ min_insync_replicas = 1
 
 
 class Breakable(Protocol):
-    """What can be killed and frozen."""
+    """A part of the arena that can be killed and frozen."""
 
     def kill(self) -> None: ...
 
@@ -78,7 +78,7 @@ class Arena:
     parts: Mapping[Part, Sequence[Breakable]]
     networks: Sequence[TcpProxy]
     consumers: Sequence[Program]
-    """They take what was delivered: the workers, or the service."""
+    """The programs that take the delivered records: the workers (Kafka), or the service (HTTP)."""
     collectors: Sequence[CollectorHost]
     loads: Sequence[LoadHost]
     open_log: Callable[[], Log]
@@ -87,7 +87,7 @@ class Arena:
     count_rows: Callable[[str], int]
     """Rows of a table of the store, while all runs."""
     broker: Broker | None
-    """Where poison is sent by another way than the hosts'; None where there is no broker."""
+    """The broker to which poison is sent, not over the hosts' listener; None for HTTP, which has no broker."""
 
     @property
     def hosts(self) -> Sequence[SpoolHost]:

@@ -41,7 +41,7 @@ from tests.chaos.witness import ReadingKey, digest_reading
 K = TypeVar("K")
 V = TypeVar("V")
 PATIENCE_SECONDS = 180.0
-"""How long nothing may move before what is missing is taken for lost."""
+"""The seconds without progress after which the missing records count as lost."""
 EVER = datetime.min.replace(tzinfo=UTC)
 OutlookKey = tuple[DeviceId, datetime]
 RATE_TOLERANCE = 0.01
@@ -132,7 +132,7 @@ def judge_readings(
 def compare_readings(
     verdict: Verdict, expected: Mapping[ReadingKey, bytes], kept: Sequence[tuple[ReadingKey, bytes]]
 ) -> None:
-    """What is kept against what should be, by digests."""
+    """Compare the kept readings with the expected ones by their digests, and note each difference in the verdict."""
     times, found = Counter(key for key, _ in kept), dict(kept)
     verdict.blame(
         Finding.LOST,
@@ -164,10 +164,11 @@ AnnouncementKey = tuple[DeviceId, datetime, Status]
 
 
 def judge_outlooks(verdict: Verdict, log: Log, store: Store, readings: CarriedReadings) -> None:
-    """One outlook for each reading, and told once each that is news.
+    """Check that each reading has an outlook, and that each outlook that is news was announced once.
 
-    A record of the log may be written twice, since a process that is frozen in the middle of writing goes on when it
-    wakes: its key says that it is one, and every reader takes it once. The store must keep one event of it.
+    A record of the log may be written twice, since a process that was frozen while it wrote goes on when it wakes. The
+    two records name the same device, time and severity, and every reader of the log takes the announcement once. The
+    store must keep one event of the announcement.
     """
     announced = _announced(log)
     records = Counter((one.device, one.as_of, one.severity) for one in announced)
@@ -318,7 +319,7 @@ def _place(letter: DeadLetter) -> Place:
 
 
 def _work_alone(readings: CarriedReadings, folder: Path) -> SqliteStore:
-    """What one process stores."""
+    """Return the store of one process that scored the collectors' readings in the order of their times."""
     clock, log = SystemClock(), MemoryLog(max_bytes=1 << 30)
     store = SqliteStore(folder / "alone.db")
     ordered = sorted(readings.of_collectors, key=lambda pair: pair[0].taken_at)
@@ -349,10 +350,10 @@ def _kept_events(store: Store) -> Counter[AnnouncementKey]:
 
 
 def _standing(announced: Sequence[Outlook]) -> dict[DeviceId, Status]:
-    """What people were last told of each device, of those that they were told is not well.
+    """Return the status that was last announced of each device, without the devices whose last status is GOOD.
 
-    Of two announcements of one reading the graver one counts, in whichever order the log has them: every reader of the
-    log takes them so (`service.streams.outlook_announcements.Announcements`).
+    Of two announcements of one reading the graver one counts, in any order of the two in the log. Every reader of the
+    log decides in the same way (`service.streams.outlook_announcements.Announcements`).
     """
     in_order = sorted(announced, key=lambda one: (one.as_of, GRAVITY[one.severity]))
     last = {one.device: one.severity for one in in_order}

@@ -1,7 +1,7 @@
 """The drives of one host, which grow older and sicker, hang and die; and the record of all that they ever said.
 
-They are the real outputs behind `tests.collector.fake_smartctl`. A program around that fake keeps every document before
-it prints it: what is not in `served` no drive of this host has said.
+The drives are the real outputs behind `tests.collector.fake_smartctl`. A program around that fake keeps every document
+before the document is printed: a document that is not in `served` was not printed for any drive of this host.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ MISBEHAVIOURS: tuple[How, ...] = ("hang", "stubborn", "garbage", "vanish", "gone
 MISBEHAVES, RECOVERS = 0.02, 0.3
 """Chances each time that a drive ages."""
 _PENDING = (5, 187, 197, 198)
-# What runs smartctl gives it a PATH of its own; `date` is how the fake tells the host's time.
+# The collector runs smartctl with a PATH of its own, so this script sets PATH again: the fake gets the host's time from
+# the `date` in the folder `bin`.
 _WITNESS = """#!/bin/sh
 PATH='{here}/bin':/usr/bin:/bin
 case "$*" in *-x*) ;; *) exec '{fake}' "$@" ;; esac
@@ -94,11 +95,11 @@ class Cabinet:
 
     @property
     def documents(self) -> int:
-        """How many documents were printed."""
+        """Return the number of documents that were printed."""
         return sum(path.suffix != ".part" for path in self._served.iterdir())
 
     def close(self) -> None:
-        """End programs that hang still: whoever started them was killed."""
+        """End the runs of smartctl that still hang because the collector that started them was killed."""
         hung = self._folder / "fake" / "hung"
         for pid in hung.read_text().split() if hung.exists() else ():
             with suppress(OSError):

@@ -1,13 +1,14 @@
-"""What was accepted, by three witnesses that know nothing of each other, and what became of it.
+"""The records that hosts accepted, by three witnesses that know nothing of each other, and the outcome for each record.
 
-1. The drives (`Cabinet.said`): nothing of a collector's is in the log that no drive has said.
-2. A witness beside each spool (tests.chaos.witness): each reading there was accepted, that is, promised.
-3. The spool itself: it numbers what it accepts in the transaction that accepts it, and no number is free while another
-   one is taken, so that the readings of a spool are exactly its numbers from 0 up to what it has counted.
+1. The drives (`Cabinet.said`): the log must not hold a collector's reading that no drive has said.
+2. A witness beside each spool (tests.chaos.witness): each reading that the witness has noted was accepted, and its
+   delivery was promised.
+3. The spool itself: the spool numbers its records in the transaction that accepts them, and leaves no number out. The
+   readings of a spool are therefore exactly the numbers from 0 up to the spool's count.
 
-What the log holds is thus complete when, for each host, it holds every number that the spool has counted, and no other.
-A service seals anew what comes over HTTP: there the log must hold as many different readings of a host as its spool has
-counted, and the witness says which ones.
+The log is thus complete when it holds, for each host, every number that the spool has counted, and no other.
+A service seals again the records that come over HTTP. The log must then hold as many different readings of a host as
+the host's spool has counted, and the witness says which ones.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ B = TypeVar("B", Reading, LatencyBatch)
 EVERYTHING = 10_000_000
 """Records of a topic."""
 SERVICE = "predrain"
-"""What a service calls itself in the envelopes that it seals."""
+"""The name of the producer in the envelopes that a service seals."""
 
 
 @dataclass
 class Carried:
-    """What came from hosts over one topic."""
+    """The records that came from hosts over one topic, compared with the counts of the spools."""
 
     accepted: int = 0
-    """By the spools' own numbers."""
+    """The number of accepted records, by the spools' own counts."""
     again: int = 0
     """Records that were delivered more than once, with the same bytes."""
     lost: list[str] = field(default_factory=list)
@@ -53,11 +54,11 @@ class CarriedReadings(Carried):
     """Readings, by digests: there may be a million of them."""
 
     expected: dict[ReadingKey, bytes] = field(default_factory=dict)
-    """What a store that lost nothing holds, by its key. Of two with one key the first is kept."""
+    """The digests, by key, of the readings in a store that lost nothing. Of two with one key the first is kept."""
     same_time: list[str] = field(default_factory=list)
     """Readings whose key an earlier reading of the log has under another number: one sentence each."""
     digests: set[bytes] = field(default_factory=set)
-    """As they were sent."""
+    """The digests of the readings as the hosts sent them."""
     of_collectors: list[tuple[Reading, bytes]] = field(default_factory=list)
     """Those of hosts with a collector, whole, with their envelopes."""
 
@@ -65,7 +66,7 @@ class CarriedReadings(Carried):
 def carried_readings(
     log: Log, hosts: Sequence[SpoolHost], collectors: Sequence[CollectorHost]
 ) -> CarriedReadings:
-    """What the log holds of each host's readings, against what its spool has counted."""
+    """Return the readings that the log holds of each host, compared with the numbers that the host's spool counted."""
     found, now = CarriedReadings(), SystemClock().now()
     names = {host.name for host in collectors}
 
@@ -84,7 +85,7 @@ def carried_readings(
 
 
 def carried_batches(log: Log, hosts: Sequence[SpoolHost]) -> tuple[Carried, list[LatencyBatch]]:
-    """What the log holds of each host's latencies, against what its spool has counted."""
+    """Return the latency batches that the log holds of each host, compared with the numbers that its spool counted."""
     found, batches = Carried(), list[LatencyBatch]()
     _carry(found, log, Topic.LATENCY, LatencyBatch, hosts, lambda batch, _: batches.append(batch))
     return found, batches
@@ -167,7 +168,7 @@ def never_said(readings: Iterable[Reading], hosts: Sequence[CollectorHost]) -> l
 
 
 def unwitnessed(digests: set[bytes], hosts: Sequence[SpoolHost]) -> tuple[int, list[str]]:
-    """How many acceptances were seen; a sentence for each that is not among `digests`."""
+    """Return the number of witnessed readings, and a sentence for each one that is not among `digests`."""
     seen = [line for host in hosts for line in host.witnessed()]
     return len(seen), [
         f"a reading was accepted and is gone: {words}" for digest, words in seen if digest not in digests

@@ -1,12 +1,12 @@
 """`python -m tests.chaos.host FOLDER`: `predrain collect` on a host whose clock can jump, with a witness beside it.
 
-What is changed of the process, and nothing else:
-- its rounds come every few seconds in place of hours (less than the settings allow);
-- its clocks (`data.clock.SystemClock`, by the house's rules the only one, and `time.time`, for Kafka's client) are
-  wrong by what the file `shift` says. The kernel's own clock is not touched: other processes have it too;
-- smartctl is run without sudo: the drives are files;
-- admin sockets are looked for in FOLDER, so that the OSDs of this machine are not its own;
-- its spool has a witness (tests.chaos.witness).
+The process differs from `predrain collect` in five points only. Its rounds come every few seconds in place of hours,
+which is less than the settings allow. Its clocks are wrong by the number of seconds in the file `shift`. Smartctl runs
+without sudo, because the drives are files. Admin sockets are searched for in FOLDER, so that the process does not ask
+the OSDs of this machine. The spool has a witness (tests.chaos.witness).
+
+The clocks are `data.clock.SystemClock`, the only clock that the project's rules allow, and `time.time`, for Kafka's
+client. The kernel's own clock is not changed, because other processes use it too.
 """
 
 from __future__ import annotations

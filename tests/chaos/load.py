@@ -1,8 +1,9 @@
 """`python -m tests.chaos.load FOLDER`: one process that reads thousands of made-up drives and delivers as a host does.
 
-It accepts and delivers with the collector's own spool, courier and sink, by FOLDER/predrain.toml; only its drives are
-made up, by FOLDER/load.json. Each drive is read in turn. How many readings are due follows from the time alone, and how
-many were read is what the spool has counted: a process that was killed or frozen reads what became due meanwhile.
+The process accepts and delivers with the collector's own spool, shipper and sink, as FOLDER/predrain.toml configures
+them. Only its drives are made up, as FOLDER/load.json says. Each drive is read in turn. The number of readings that are
+due follows from the time alone, and the number that were read is the spool's count. A process that was killed or frozen
+therefore reads later the readings that became due meanwhile.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ TICK_SECONDS = 0.2
 MOST_AT_ONCE = 1_000
 """Readings that are accepted in one go."""
 MOST_SPOOLED_SECONDS = 60.0
-"""Seconds of the load that may wait in the spool, more than any fault lasts. While so many do, nothing is read: whoever
-takes the readings is too slow for the load, and a run that piles them up would never end."""
+"""Seconds of the load that may wait in the spool, more than any fault lasts. While so many wait, nothing is read: the
+consumers of the readings are too slow for the load, and a run that piles readings up would never end."""
 SICK_SHARE, SICK_WITHIN_TURNS = 0.03, 30
 """Of the drives these fall ill, each at a turn of its own, so that something is announced at any time."""
 
 
 class LoadOrder(msgspec.Struct, frozen=True):
-    """What one process is to read."""
+    """The drives that one process has to read, and the rate of its readings."""
 
     host: str
     drives: int

@@ -16,7 +16,7 @@ STILL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LoadPace:
-    """The load of one run. "At its end": when the hosts were told to end."""
+    """The load of one run. "At its end" means the time at which the hosts were asked to end."""
 
     seconds: float
     """From the start of the hosts to its end."""
@@ -25,7 +25,7 @@ class LoadPace:
     read: int
     """Of them, those that the load generators read and their spools accepted."""
     accepted: int
-    """By the spools of all hosts."""
+    """Readings that the spools of all hosts accepted."""
     undelivered: int
     """Of all accepted ones, those that lay in spools at its end."""
     scored: int
@@ -50,12 +50,12 @@ class LoadPace:
 
     @property
     def is_load_complete(self) -> bool:
-        """Whether the load generators read what was due."""
+        """Return True if the load generators read at least ENOUGH_READ of the readings that were due."""
         return self.read >= ENOUGH_READ * self.due
 
     @property
     def has_kept_up(self) -> bool:
-        """Whether delivery and scoring kept up with what was read."""
+        """Return True if delivery and scoring kept up: the backlog was at most LONGEST_WAIT_SECONDS of the load."""
         return self.backlog <= LONGEST_WAIT_SECONDS * self.accepted_per_second
 
 

@@ -32,7 +32,7 @@ class Bad(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the broker put it: what a dead letter names."""
+    """The place at which the broker stored a record, and which the dead letter of the record names."""
 
     topic: Topic
     partition: int

@@ -22,7 +22,7 @@ class Program:
         self._lock = Lock()
         self._wanted = False
         self.revived = 0
-        """How often it was started again because it had ended by itself."""
+        """The number of times that the process was started again because it had ended by itself."""
 
     def start(self) -> None:
         """From now on it shall run; where it does already, nothing is done."""

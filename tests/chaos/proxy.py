@@ -15,7 +15,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Cut(StrEnum):
-    """What is wrong with the network."""
+    """A fault of the network."""
 
     STALLED = "nothing passes, and what was sent arrives afterwards"
     RESET = "connections are reset, new ones too"
@@ -28,7 +28,7 @@ class TcpProxy:
     def __init__(self, target: int | None = None) -> None:
         self.target = target
         self.connections = 0
-        """How many it has taken."""
+        """The number of connections that the proxy has taken."""
         self._cut: Cut | None = None
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port: int = self._listener.getsockname()[1]

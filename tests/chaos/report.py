@@ -26,7 +26,7 @@ class Report:
     verdict: Verdict
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the report as plain values for JSON."""
         injected = {
             kind.value: [
                 {"at": round(at, 1), "seconds": round(seconds, 1)}

@@ -1,4 +1,4 @@
-"""What goes wrong when: the same for the same way of delivery, seed and length."""
+"""The faults of a run and their times: the same for the same way of delivery, seed and length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 
 
 class Way(StrEnum):
-    """How readings come from hosts into the store."""
+    """A way by which readings come from hosts into the store."""
 
     KAFKA = "kafka"
     """Over Kafka to workers, which keep them in PostgreSQL."""
@@ -19,7 +19,7 @@ class Way(StrEnum):
 
 
 class Part(StrEnum):
-    """What is killed and frozen; there may be several of a kind."""
+    """A kind of server or process that is killed and frozen; a run may have several of one kind."""
 
     BROKER = "broker"
     POSTGRES = "PostgreSQL"

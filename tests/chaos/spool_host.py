@@ -22,7 +22,7 @@ from tests.chaos.witness import count_accepted, read_numbers, read_witness
 from tests.collector.latency.fake_osd import FakeOsd, answers_of, looks
 
 OSDS = 2
-"""On each host with a collector."""
+"""The number of OSDs on each host with a collector."""
 SPOOL_DISK_BYTES = 32 << 20
 _STATE = """
 [service]
@@ -66,7 +66,7 @@ class SpoolHost:
 
     @property
     def settings(self) -> Path:
-        """By which it delivers."""
+        """Return the path of the settings by which the host delivers."""
         return self.folder / "predrain.toml"
 
     def witnessed(self) -> list[tuple[bytes, str]]:
@@ -74,7 +74,7 @@ class SpoolHost:
         return read_witness(self.folder)
 
     def numbers(self) -> dict[str, int]:
-        """What the spool has counted."""
+        """Return the numbers that the spool keeps, such as its counts, by their names."""
         return read_numbers(self.spool)
 
     def count_accepted(self) -> int:
@@ -123,10 +123,10 @@ class CollectorHost(SpoolHost):
         self._configure(delivery, self.cabinet.program)
 
     def fill_disk(self) -> None:
-        """No byte more can be written to the spool's disk. Only where it is `mounted`.
+        """Fill the spool's disk, so that no more bytes can be written to it. The disk must be `mounted`.
 
-        The spool's own files have room that was used before, which would do for minutes: the collector is started anew
-        on files that have none.
+        The spool's files have free room inside that was used before, and that room would last for minutes. The
+        collector is therefore started again on files without free room.
         """
         self.program.kill()
         sqlite3.connect(self.spool).execute("VACUUM").connection.close()

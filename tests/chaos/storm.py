@@ -27,19 +27,20 @@ from tests.deadlines import idle_seconds
 AGEING_SECONDS, SUPERVISOR_SECONDS = 4.0, 2.0
 READY_SECONDS = 120.0
 CLOCK_SHIFT_SECONDS = -7200
-"""Back, so that no second comes twice; more than five minutes ahead would be refused, and told so, by design."""
+"""The jump of a clock, in seconds. The jump goes back, so that no second comes twice. A reading from more than five
+minutes ahead would be refused, and the refusal reported, by design."""
 CUTS = (Cut.ANSWERS_LOST, Cut.STALLED, Cut.RESET)
 
 
 @dataclass
 class Dealt:
-    """What was done while it ran."""
+    """The record of a run: its times, its counts of readings and outlooks, and the faults that were injected."""
 
     began: float = field(default_factory=time.monotonic)
     delivery_seconds: float = 0.0
     """From the start of the hosts until they were asked to end."""
     ended: float = 0.0
-    """When they were asked to end (monotonic)."""
+    """The time at which the hosts were asked to end, in seconds of the monotonic clock."""
     due: int = 0
     """Readings that were due from the load generators by then."""
     scored: int = 0
@@ -59,7 +60,7 @@ class Dealt:
 
 
 class Storm:
-    """Deals `blows` in `arena` for `seconds`. What it started anew lives until the end of its context."""
+    """Deals `blows` in `arena` for `seconds`. Processes that the storm started again live until its context ends."""
 
     def __init__(self, arena: Arena, blows: Sequence[Blow], seconds: float) -> None:
         self._arena, self._blows, self._seconds = arena, blows, seconds
@@ -121,7 +122,7 @@ class Storm:
         }
 
     def _await_first_outlook(self) -> None:
-        """What has not begun to deliver and to score cannot be broken."""
+        """Wait for the first outlook: faults can only break delivery and scoring after both have begun."""
         end = idle_seconds() + READY_SECONDS
         while True:
             with suppress(sqlite3.OperationalError):  # a service that has not begun has no store

@@ -1,4 +1,4 @@
-"""What a run came to: typed counts, and findings, of which there must be none."""
+"""The outcome of a run: typed counts, and findings, of which there must be none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 5
 
 
 class Finding(StrEnum):
-    """What must not be. Each is counted in pieces, not in sentences."""
+    """A defect that no run may have. Its count is the number of pieces with the defect, not of sentences about it."""
 
     LOST = "readings lost"
     DOUBLED = "readings kept twice"
@@ -28,7 +28,7 @@ class Finding(StrEnum):
 
 
 class Measure(StrEnum):
-    """What is counted beside the findings."""
+    """A count of a run beside the findings."""
 
     REPEATED_STARTS = "starts that found no server, and were repeated"
     DOCUMENTS = "documents that drives printed"
@@ -59,11 +59,11 @@ class Verdict:
     examples: list[str] = field(default_factory=list)
     """The first few of each finding, one sentence each."""
     notes: list[str] = field(default_factory=list)
-    """What happened by design and is told: one sentence for each reading whose drive had used its time already."""
+    """Reported events that are by design: one sentence for each reading with a time that its drive had used before."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found."""
+        """Return True if there is no finding."""
         return not self.findings
 
     def blame(self, finding: Finding, sentences: Sequence[str], count: int | None = None) -> None:

@@ -25,7 +25,7 @@ _FILE = "accepted"
 
 
 class ReadingKey(NamedTuple):
-    """By what a store knows a reading."""
+    """The key by which a store identifies a reading."""
 
     device: DeviceId
     taken_at: datetime
@@ -74,7 +74,7 @@ def read_witness(folder: Path) -> list[tuple[bytes, str]]:
 
 
 def read_numbers(spool: Path) -> dict[str, int]:
-    """What the spool in a file has counted."""
+    """Return the numbers that the spool in a file keeps, such as its counts, by their names."""
     with closing(sqlite3.connect(f"file:{spool}?mode=ro", uri=True)) as connection:
         return dict(connection.execute("SELECT name, number FROM numbers").fetchall())
 

@@ -87,7 +87,7 @@ class Disk:
     """The drive's own part of its WWN (ATA) or the whole (SCSI); None: as in the sample."""
     how: How = "answer"
     listed: bool = True
-    """Whether a scan lists it; drives behind cciss and areca are not."""
+    """True if a scan lists the drive; drives behind cciss and areca are not listed."""
     text: tuple[str, ...] = ()
     """Lines of smartctl's text, which come along with `--json=o`."""
     lacks: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class FakeSmartctl:
 
     @property
     def disks(self) -> Sequence[Disk]:
-        """What is plugged in."""
+        """Return the drives that are plugged in."""
         return tuple(self._disks.values())
 
     def plug(self, *disks: Disk) -> None:
@@ -167,7 +167,7 @@ class FakeSmartctl:
         (self._folder(path, type) / "untested").write_text(json.dumps({"smartctl": said}))
 
     def is_tested(self, path: str, type: str = "sat") -> bool:  # noqa: A002
-        """Whether a test runs on a drive."""
+        """Return True if a self-test runs on a drive."""
         folder = self._folder(path, type)
         return (folder / "answer").read_text() == (folder / "running").read_text()
 
@@ -187,7 +187,7 @@ class FakeSmartctl:
         return log.read_text().splitlines() if log.exists() else []
 
     def hanging(self) -> int:
-        """How many runs that hang do not end."""
+        """Return the number of hanging runs that have not ended, after waiting for the end of each."""
         hung = self._here / "hung"
         numbers = hung.read_text().split() if hung.exists() else []
         return sum(not ends(int(number)) for number in numbers)
@@ -215,7 +215,7 @@ def _entry(disk: Disk, kind: str) -> dict[str, str]:
 
 
 def answer_of(disk: Disk) -> dict[str, Any]:
-    """What smartctl prints of a drive, with `"@NOW@"` where the time goes."""
+    """Return the document that smartctl prints of a drive, with `"@NOW@"` in place of the time."""
     answer: dict[str, Any] = json.loads((SAMPLES / f"{disk.sample}.json").read_bytes())
     answer = {key: value for key, value in answer.items() if key not in disk.lacks}
     answer["device"] = {**answer.get("device", {}), "name": disk.path, "type": disk.type}
@@ -230,7 +230,7 @@ def answer_of(disk: Disk) -> dict[str, Any]:
 
 
 def _while_it_is_tested(answer: dict[str, Any]) -> dict[str, Any]:
-    """What smartctl prints while a short test runs: 90 % remain."""
+    """Return the document that smartctl prints while a short test runs, with 90 % of the test remaining."""
     if answer.get("device", {}).get("protocol") == "NVMe":
         now = {"current_self_test_operation": {"value": 1}, "current_self_test_completion_percent": 10}
         return {**answer, "nvme_self_test_log": {**answer.get("nvme_self_test_log", {}), **now}}
@@ -278,14 +278,14 @@ def plant_controllers(root: Path) -> None:
 
 
 def plant_vendor(root: Path, block: str, vendor: str) -> None:
-    """What the disk `sda` answered to the kernel's INQUIRY."""
+    """Write the vendor that the disk `block` answered to the kernel's INQUIRY into the /sys below `root`."""
     device = root / "sys/block" / block / "device"
     device.mkdir(parents=True, exist_ok=True)
     (device / "vendor").write_text(f"{vendor}\n")
 
 
 def plant_wwid(root: Path, block: str, wwid: str) -> None:
-    """What the kernel of a host calls the disk `sda`."""
+    """Write the WWID by which the kernel of a host names the disk `block` into the /sys below `root`."""
     device = root / "sys/block" / block / "device"
     device.mkdir(parents=True, exist_ok=True)
     (device / "wwid").write_text(f"{wwid}\n")

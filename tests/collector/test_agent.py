@@ -63,7 +63,7 @@ class FakeDisks:
 
 
 class FakeLatencies:
-    """A window every fourth sample; a sample takes as long as it is told."""
+    """Latencies with a window at every fourth sample; a sample takes `takes` seconds."""
 
     def __init__(self, seconds: Seconds) -> None:
         self.samples: list[float] = []

@@ -29,12 +29,12 @@ def summary(osd: int, minute: float = 0) -> LatencySummary:
 
 
 def reading_of(record: Record) -> Reading:
-    """What a record of the readings holds."""
+    """Return the reading that a record holds."""
     return decode_envelope(record.value, Reading).body
 
 
 def batch_of(record: Record) -> LatencyBatch:
-    """What a record of the latencies holds."""
+    """Return the latency batch that a record holds."""
     return decode_envelope(record.value, LatencyBatch).body
 
 

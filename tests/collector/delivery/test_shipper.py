@@ -1,4 +1,4 @@
-"""The courier: nothing lost while nobody answers, and nobody overrun when somebody does again."""
+"""The shipper loses no record while its sink does not answer, and does not overrun the sink when it answers again."""
 
 from __future__ import annotations
 

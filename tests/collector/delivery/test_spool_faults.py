@@ -65,7 +65,10 @@ say("end")
 
 
 def killed(place: Path, run: int, after_lines: int, delay: float) -> list[list[Any]]:
-    """What a collector said before `kill -9`, which fell `delay` seconds after so many lines."""
+    """Return the decoded lines that a collector printed before `kill -9`.
+
+    The signal is sent `delay` seconds after the first `after_lines` lines.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", PRELUDE + COLLECT, str(place), str(run), "0"],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,

@@ -82,12 +82,12 @@ A, B = "WDC_WD1003FBYZ-010FB0_ALPHA", "ST3500418AS_BETA"
 
 
 def smart_of(reading: Reading) -> Smart:
-    """What the drive said."""
+    """Return the SMART state in a reading of a drive that answered."""
     assert isinstance(reading.seen, Smart)
     return reading.seen
 
 
 def unreadable_of(reading: Reading) -> Unreadable:
-    """Why it said nothing."""
+    """Return the failure in a reading of a drive that could not be read."""
     assert isinstance(reading.seen, Unreadable)
     return reading.seen

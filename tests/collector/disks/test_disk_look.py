@@ -122,7 +122,7 @@ def test_a_drive_that_fails_to_tell_its_state_has_failed_though_it_has_a_name(
 
 
 def test_a_sas_drive_that_fails_to_tell_its_state_has_failed_though_it_is_said_to_lack_smart() -> None:
-    """scsiprint.cpp says so whenever MODE SENSE failed, for whatever reason."""
+    """Check a drive whose MODE SENSE failed: scsiprint.cpp then prints that SMART is lacking, for any cause."""
     said = (
         "SMART support is:     Unavailable - device lacks SMART capability.",
         "Request Sense failed, [medium or hardware error (serious)]",

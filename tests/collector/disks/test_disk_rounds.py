@@ -1,4 +1,4 @@
-"""Whatever disks do from round to round, each that was ever met has one reading a round, or sleeps."""
+"""Each disk that was ever met has one reading a round, or sleeps, for any behaviour of the disks in each round."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_an_nvme_that_dropped_off_and_came_back_as_another_controller_keeps_its_
 
 
 def _plant_udev(root: Path, *said: str) -> None:
-    """What udev of a host noted of its sda."""
+    """Write the lines that udev noted of the disk sda below the root folder of a host."""
     (root / "sys/block/sda").mkdir(parents=True)
     (root / "sys/block/sda/dev").write_text("8:0\n")
     (root / "run/udev/data").mkdir(parents=True)

@@ -39,7 +39,7 @@ class FakeOsd:
         self.start()
 
     def start(self) -> None:
-        """Make the socket and listen, as a process that was started anew."""
+        """Make the socket and listen, as a process that was started again."""
         self._ear = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._ear.bind(str(self.path))
         self._ear.listen(5)

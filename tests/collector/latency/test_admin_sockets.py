@@ -40,7 +40,7 @@ def test_only_osds_are_found(tmp_path: Path) -> None:
 
 
 def test_sockets_of_one_number_are_all_found_the_newest_first(tmp_path: Path) -> None:
-    """They may be of several clusters; only the OSDs behind them know."""
+    """Check that no socket is left out: the sockets may be of several clusters, and only the OSDs behind them know."""
     old = put(tmp_path, "run/ceph/ceph-osd.3.asok", age=3600)
     new = put(tmp_path, f"run/ceph/{FSID}/ceph-osd.3.asok")
     between = put(tmp_path, "run/ceph/backup-osd.3.asok", age=60)

@@ -1,4 +1,4 @@
-"""Admin sockets are asked side by side: whatever one does, the others answer."""
+"""Admin sockets are asked side by side: the others answer, also when one hangs, fails or sends garbage."""
 
 from __future__ import annotations
 

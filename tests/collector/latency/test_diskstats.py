@@ -1,4 +1,4 @@
-"""What the kernel counts of a disk: time waited, operations, queue; wraps and disks that go and come."""
+"""The kernel's counters of a disk (waiting time, operations, queue), also when they wrap or a disk goes and comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OSDs answer is understood alike on every release, and what is not understood is unknown."""
+"""The answers of OSDs are understood alike on every release, and an answer that is not understood gives no value."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def grown(release: str = "reef") -> dict[str, bytes]:
-    """What an OSD answers at the second look, and how many operations lie between."""
+    """Return an OSD's answers at the second recorded poll; `between` counts the operations since the first poll."""
     return answers_of(looks(release)[1])
 
 

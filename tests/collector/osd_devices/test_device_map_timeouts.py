@@ -25,7 +25,7 @@ FUSE = pytest.mark.skipif(
 
 @contextmanager
 def hung(folder: Path) -> Iterator[None]:
-    """A file system at `folder` whose server never answers: whoever lists it waits inside the kernel."""
+    """Mount a file system at `folder` whose server never answers: a process that lists it waits inside the kernel."""
     libc = ctypes.CDLL(None, use_errno=True)
     server = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={server},rootmode=40000,user_id=0,group_id=0".encode()

@@ -1,4 +1,4 @@
-"""I/O errors that the kernel logged: one for each failed request, each told once, none made up."""
+"""I/O errors that the kernel logged: one for each failed request, each reported once, none made up."""
 
 from __future__ import annotations
 

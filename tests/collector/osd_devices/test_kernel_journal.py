@@ -25,7 +25,7 @@ Answer = Callable[..., KernelErrors]
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """What the fake journal holds, a message a line."""
+    """Return the file with the messages of the fake journal, one message a line."""
     kept = tmp_path / "kept"
     kept.write_text("Linux version 6.1.0\n")
     return kept

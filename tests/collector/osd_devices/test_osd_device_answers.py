@@ -1,4 +1,4 @@
-"""Real answers of Ceph and LVM, broken ones, and what holds whatever they say."""
+"""Real and broken answers of Ceph and LVM, and the properties of a map that hold for any answers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_tags_of_lvs_are_read_as_text_and_as_json(host: FakeHost) -> None:
 
 
 def test_a_db_on_a_partition_is_known_from_the_tags_of_its_data(host: FakeHost) -> None:
-    """It has no tags of its own: ceph-volume lists it with its path and nothing that names an OSD."""
+    """Check a DB without tags of its own: ceph-volume lists such a DB with its path and nothing that names an OSD."""
     host.partition(host.disk("vda"), 14)
     path, wal = host.volume("vg", "block", host.disk("vdb")), host.volume("vg", "wal", host.disk("vdc"))
     whose = f"ceph.cluster_fsid={FSID},ceph.osd_id=30"

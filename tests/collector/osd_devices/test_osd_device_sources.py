@@ -1,4 +1,4 @@
-"""Links, LVM tags and metadata of OSDs: who is believed where they differ, and what is told of it."""
+"""Links, LVM tags and metadata of OSDs: the source that is believed where they differ, and the reported trouble."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.collector.osd_devices.fake_host import FakeHost
 from tests.collector.osd_devices.told import FSID, data, disks, key
 
 NOT_ACTIVE = (Path(__file__).parent / "samples" / "lvs-not-active.json").read_bytes()
-"""What lvs 2.03.16 printed of an OSD with its data on /dev/loop0 and its DB on /dev/loop1."""
+"""The output of lvs 2.03.16 for an OSD with its data on /dev/loop0 and its DB on /dev/loop1."""
 DOUBT = frozenset({"/var/lib/ceph/osd/ceph-3"})
 
 

@@ -1,4 +1,4 @@
-"""What a map says, in short, and what Ceph would tell of it."""
+"""Short forms of the entries of an OSD device map, and rows as Ceph and LVM answer them for an OSD."""
 
 from __future__ import annotations
 
