@@ -1,4 +1,4 @@
-"""What every room's tests share: where the source data are, and how hypothesis behaves."""
+"""The set-up that all tests share: the folder of the source data, the profile of hypothesis, and scaled timeouts."""
 
 from __future__ import annotations
 

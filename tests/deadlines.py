@@ -18,7 +18,7 @@ from pathlib import Path
 MULTIPLE = "DEADLINE_MULTIPLE"
 """The environment variable that hands the measured multiple to workers and child processes."""
 NOMINAL_SECONDS = 0.25
-"""How long the work of `measure_multiple` takes on one idle core of the kind for which the deadlines were written."""
+"""The seconds that `measure_multiple` takes on one idle core of the kind for which the deadlines were written."""
 _BLOCK = bytes(1 << 20)
 _BLOCKS = 96
 

@@ -1,4 +1,4 @@
-"""Ledgers of drains for tests, by the texts of settings, as a journal prints them."""
+"""The settings that a drain saved or sent, made for tests from their texts, as a journal prints the settings."""
 
 from __future__ import annotations
 

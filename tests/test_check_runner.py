@@ -1,4 +1,4 @@
-"""The runner of checks: parts run side by side, a failing part is shown whole, and what each took is told."""
+"""The runner of checks: parts run side by side, a failing part is shown whole, and the time of each part is printed."""
 
 from __future__ import annotations
 

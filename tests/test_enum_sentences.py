@@ -53,7 +53,7 @@ TABLES: Mapping[str, tuple[type[Enum], set[Enum]]] = {
     "service/disk_requests/request_sentences.py:OUTCOME_TEXTS": (RequestOutcome, set()),
     "service/disk_requests/request_sentences.py:RESULT_TEXTS": (SelfTestResult, set()),
 }
-"""By file and name: the enum, and the members that are told otherwise."""
+"""The enum of each table, by file and name, and the members whose sentences are in another table."""
 
 PARTIAL = {
     "actions/guards/cluster_guards.py:STRETCH_TEXTS": "the states in which no drain may act",

@@ -2,8 +2,8 @@
 really is.
 
 Nothing here asks the engine what it thinks: bytes, members and `up` sets are the simulator's own, and a budget is
-counted by what each command did to the map. An override may stir PGs that the pins of the same step then hold: where
-they end is judged when the step is done, unless a halt or a lost answer cut it short.
+counted by what each command did to the map. An override may affect PGs that upmap items of the same step then keep in
+place. The places of these PGs are judged when the step is done, unless a halt or a lost answer cut the step short.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Watched:
     # ---- one command
 
     def _gives_back(self, command: Command) -> bool:
-        """Whether it clears a flag that was set through us and stands, or gives fast maps back as they were found:
-        what is right under a halt.
+        """Return whether the command is allowed under a halt: whether it clears a flag that was set through this
+        cluster and stands, or restores fast maps as they were found.
         """
         if isinstance(command, SetOption) and key_of(command) == FAST_MAPS:
             return value_of(command) in self._intervals
@@ -187,8 +187,9 @@ class Watched:
             raise UnsafeStep(f"{command}: {len(self._changed_pgs)} PGs peer, limit {self.policy.peering_max}")
 
     def _judge_share(self, command: Command, changed: Mapping[PgId, tuple[int, ...]]) -> None:
-        """OSDs out or draining, counted for each drain that wrote this command and whose disk loses PGs by it; elder
-        drains first. A drain may move a shard of another one's disk with its own, where failure domains want both.
+        """Check the number of OSDs that are out or draining, for each drain that wrote this command and whose disk
+        loses PGs by it. Only this drain and older ones count as draining. A drain may move a shard of another drain's
+        disk together with its own, where the failure domains need both.
         """
         out = {osd for osd, weight in self.cluster.osdmap.reweights.items() if weight == 0}
         most = max(1, int(self.policy.out_share_max * len(self._host)))
@@ -209,7 +210,9 @@ class Watched:
     def _judge_room(
         self, command: Command, promised: Mapping[int, int], changed: Mapping[PgId, tuple[int, ...]]
     ) -> None:
-        """Nobody is sent more than fits, nor is the last room of the whole cluster spent."""
+        """Check that no OSD gets more data than its limit allows, and that the cluster stays below nearfull without the
+        OSDs that drain.
+        """
         spec = self.cluster.spec
         after = self._promised()
         for osd in after:
@@ -235,7 +238,9 @@ class Watched:
         return promised[osd] > limit * self._size[osd]
 
     def _judge_crowded(self, crowded: Mapping[int, tuple[Command, int]]) -> None:
-        """A pin must fit at once; what an override stirs may be pinned elsewhere by the same step."""
+        """Check that OSDs over their limit have room again. The data of an upmap item must fit at once; the PGs that an
+        override affects may be mapped elsewhere by upmap items of the same step.
+        """
         promised = self._promised()
         for osd, (command, held) in crowded.items():
             if promised[osd] > held and self._is_crowded(osd, promised) and not self._cut_short:

@@ -60,7 +60,7 @@ class FusedStore:
 
 @dataclass
 class FusedKeep:
-    """What the cluster keeps, with a fuse on every write."""
+    """The config_key store of the cluster, with a fuse on every write."""
 
     real: KeepInMemory
     fuse: Fuse

@@ -1,4 +1,4 @@
-"""What guards are asked in tests: a world that is calm but for what a test changes."""
+"""The arguments of guards in tests: a cluster at rest, except for the changes that a test makes."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def planned(view: ClusterView, state: DrainState = DrainState.DRAINING) -> Drain
 def with_states(
     *states: str, mine: bool = False, elsewhere: int = 0
 ) -> tuple[ClusterView, Drain, Policy, Context]:
-    """A PG of the suspect in these states, one that the drain has pinned (`mine`), or so many that it has nothing to
-    do with.
+    """Return the arguments with one PG of the suspect in these states. With `mine`, the drain has set an upmap item on
+    this PG. `elsewhere`: instead, so many PGs that have no shard on the suspect are in these states.
     """
     view = calm_view()
     pgs = [pg.id for pg in view.pgs.values() if 0 not in pg.up][:elsewhere] or [first_pg(view)]

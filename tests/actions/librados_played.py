@@ -1,7 +1,7 @@
 """An interpreter for the rados channel whose `rados` is played: `python librados_played.py -I -c PROGRAM`.
 
-What it does is told by the command's prefix. With a word before `-I`, no program is run: the word says how the child
-process misbehaves.
+The prefix of each command selects the answer. With a word before `-I`, no program is run: the word selects how the
+child process misbehaves.
 """
 
 from __future__ import annotations

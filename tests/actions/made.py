@@ -116,7 +116,10 @@ def settled_memory(view: ClusterView) -> SentMemory:
 
 
 def a_context(view: ClusterView, *drains: Drain, **changes: object) -> Context:
-    """What decisions may know, at NOW."""
+    """Return the context of a decision at NOW: the survey of the view, the drains, and a memory of settled commands.
+
+    `changes` replace fields of the context. Without `forecasts`, each outlook gives its own forecast points.
+    """
     context = Context(survey_pgs(view), {}, drains, NOW, settled_memory(view))
     context = replace(context, **changes)  # type: ignore[arg-type]
     if context.forecasts:

@@ -1,4 +1,4 @@
-"""What a cluster keeps, in memory, and a lease that a test gives and takes."""
+"""The config_key store of a cluster, in memory, and a lease that a test gives and takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ SIGNING_KEY = "a key for tests, of thirty-two letters or more"
 
 @dataclass
 class KeepInMemory:
-    """A keep. `silent`: it does not answer. `full`: it takes nothing under names that begin so."""
+    """A config_key store in memory.
+
+    silent: the store does not answer. full: the store refuses texts under names that begin with this.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     silent: bool = False

@@ -1,9 +1,9 @@
-"""Makes the golden files of weight-sets and of stretch mode in `crushed/` anew, with Ceph's own tools (16.2.15):
+"""Makes the golden files of weight-sets and of stretch mode in `crushed/` again, with Ceph's own tools (16.2.15):
 
     python -m tests.actions.make_crush_goldens
 
 The text maps lie there too; crushtool places by the `choose_args` of pool 0, else by those of the compat set. The
-clusters are real ones, which are started and taken down (root); osdmaptool tells where their PGs are.
+clusters are real ones, which are started and taken down (root); osdmaptool prints where their PGs are.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def record_stretch_mode() -> None:
 
 
 def run(*argv: str) -> str:
-    """What a program prints."""
+    """Run a program and return its standard output."""
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 

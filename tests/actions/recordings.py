@@ -31,7 +31,7 @@ Json = Any
 
 @lru_cache
 def sample(name: str) -> ClusterRecording:
-    """One of NAMES."""
+    """Return the recording with this name, one of NAMES."""
     return read_recording(SAMPLES / f"{name}.zip")
 
 
@@ -39,7 +39,7 @@ CLEAN = sample("tentacle-clean").answers
 
 
 def view_of(answers: RawAnswers) -> ClusterView:
-    """A first look."""
+    """Return the view that a reader makes of these answers at its first poll."""
     return ClusterReader().view(answers)
 
 
@@ -56,7 +56,7 @@ def replaced(answers: RawAnswers, name: str, raw: bytes) -> RawAnswers:
 
 
 def without(answers: RawAnswers, *names: str) -> RawAnswers:
-    """The answers but these."""
+    """Return the answers without the named ones."""
     return replace(answers, raw={name: raw for name, raw in answers.raw.items() if name not in names})
 
 
@@ -67,7 +67,9 @@ def pg_rows(whole: Json) -> list[Json]:
 
 
 def brief(answers: RawAnswers) -> RawAnswers:
-    """What a look at a large cluster gets of the same moment: `pg dump sum` and `pg dump pgs_brief`."""
+    """Return the answers that a poll of a large cluster gets at the same moment: with `pg dump sum` and
+    `pg dump pgs_brief` in place of `pg dump`.
+    """
     whole = json.loads(answers.raw["pg_dump"])
     kept = ("pgid", "state", "up", "acting", "up_primary", "acting_primary")
     rows = [{key: row[key] for key in kept} for row in pg_rows(whole)]
@@ -81,7 +83,9 @@ def brief(answers: RawAnswers) -> RawAnswers:
 
 
 def steps(view: ClusterView) -> list[Step]:
-    """What the engine sends for a drain of osd.0 that is under way on this view, with all that was sent settled."""
+    """Return the steps that the engine sends for a drain of osd.0 that is under way on this view. All earlier commands
+    count as settled, and the balancer is off.
+    """
     policy, osd = Policy(), OsdId(0)
     memory = SentMemory(view.as_of - timedelta(minutes=1), view.mgr_id, view.dump_version)
     drain = Drain(

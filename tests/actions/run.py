@@ -158,12 +158,12 @@ def map_of(run: Run) -> Mapping[str, object]:
 
 
 def whole(run: Run, ids: Iterable[str] | None = None) -> bool:
-    """Whether every PG really has all its copies."""
+    """Return whether every PG really has all its copies."""
     return all(pg.copies == pg.pool.size for pg in run.cluster.truth().pgs.values())
 
 
 def empty(run: Run, osd: int) -> bool:
-    """Whether no PG names the OSD and nothing lies on it."""
+    """Return whether no PG names the OSD and the OSD holds no data."""
     truth = run.cluster.truth()
     named = any(osd in pg.up or osd in pg.acting for pg in truth.pgs.values())
     return not named and truth.used_bytes[OsdId(osd)] == 0

@@ -154,7 +154,7 @@ def test_known_members_of_a_recorded_cluster_change_nothing(path: Path) -> None:
 
 
 def view_with_upmaps() -> ClusterView:
-    """A cluster at rest in which each third PG is pinned away from its first OSD."""
+    """Return a view at rest in which an upmap item maps each third PG away from its first OSD."""
     view = calm_view()
     upmaps = {
         pg.id: ((pg.up[0], next(osd for osd in view.osds if osd not in pg.up)),)

@@ -1,4 +1,4 @@
-"""Primary affinity in rungs: which PGs change their leader, and no more at once than may peer."""
+"""Primary affinity in steps: each step names the PGs that change their primary, and these are no more than may peer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ OSD = OsdId(0)
 
 
 def _rungs(cluster: SimulatedCluster, goal: float) -> list[int]:
-    """Step all the way; how many PGs the map really changed at each rung, checked against what was said."""
+    """Change the affinity to the goal in steps. Check that each step changes exactly the PGs that it names, and return
+    their number for each step.
+    """
     changed = []
     for _ in range(200):
         cluster.advance(30)

@@ -25,7 +25,9 @@ def view() -> ClusterView:
 
 
 def otherwise(seen: ClusterView) -> ClusterView:
-    """The same cluster, all of whose PGs are where another pool's would be: what is told is not what is computed."""
+    """Return the same cluster with each PG where CRUSH places the PG of another pool, so that the reported placement
+    differs from the computed one.
+    """
     pool = replace(seen.pools[1], id=7)
     ups = place_pgs(seen.crush, {7: pool}, {osd.id: osd.reweight for osd in seen.osds.values()}, {})
     pgs = {id_: ups[PgId(id_.replace("1.", "7.", 1))] for id_ in seen.pgs}
@@ -95,7 +97,7 @@ def test_where_full_upmap_entries_stand_nothing_is_compared() -> None:
 
 
 def as_it_is(run: Run) -> ClusterView:
-    """What the cluster would tell if every report came at once."""
+    """Return the view that the cluster would give if each PG were clean and had reported its present `up` at once."""
     seen, clean = run.cluster.view(), frozenset({"active", "clean"})
     ups = {id_: pg.up for id_, pg in run.cluster.truth().pgs.items()}
     pgs = {

@@ -1,4 +1,6 @@
-"""What drains claim follows from the map: what one of them learns of another person's upmap holds for all of them."""
+"""The claims of drains follow the map: a change to another person's upmap item that one drain learns of holds for all
+drains.
+"""
 
 from __future__ import annotations
 

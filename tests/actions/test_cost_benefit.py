@@ -1,4 +1,4 @@
-"""What a replay is worth: worlds of a few drives, each figure worked out by hand.
+"""The worth of a replay: worlds of a few drives, with each figure computed by hand.
 
 A drain moves 40 MB/s: 3.456 TB a day. With a reading a day, which most of these worlds have, a drain that pays begins
 on the second day on which it does.
@@ -67,7 +67,7 @@ def standing(drives: int, *, used: int = A_DAY, drives_a_host: int = 1) -> Drive
 def judged(
     forecasts: DailyForecasts, lives: DriveFates, layout: DriveLayout | None = None, policy: Policy = POLICY
 ) -> CostBenefit:
-    """The worth at NOTCH, with few resamples."""
+    """Return the worth of a replay with the thresholds `NOTCH` and few resamples."""
     where = standing(len(lives.last) - 1) if layout is None else layout
     return worth_of(forecasts, lives, where, policy, NOTCH, resamples=20, reading_hours=24)
 

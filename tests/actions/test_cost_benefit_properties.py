@@ -1,4 +1,4 @@
-"""What holds of every replay, whatever is forecast and whatever becomes of the drives."""
+"""Properties that hold for every replay, with any forecasts and any lives of the drives."""
 
 from __future__ import annotations
 

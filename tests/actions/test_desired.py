@@ -1,4 +1,4 @@
-"""What a cancel makes of a PG: what others left there, and what the drains that stay want of it."""
+"""The upmap items of a PG after a cancel: the items that others left there, and those that the other drains need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look after look: what did not change stays the same object, large clusters are asked briefly, clocks may differ."""
+"""Successive polls: unchanged parts stay the same objects, large clusters are asked briefly, and clocks may differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK = timedelta(seconds=10)
 
 
 def begun(answers: RawAnswers = CLEAN, brief_above: int = 0) -> ClusterReader:
-    """A reader of a large cluster after its first look, in which everything was asked."""
+    """Return a reader of a large cluster after its first poll, in which every question was asked."""
     reader = ClusterReader(brief_above)
     assert {one.name for one in reader.list_due_commands(AT)} == {one.name for one in QUESTIONS}
     reader.view(replace(answers, at=AT))

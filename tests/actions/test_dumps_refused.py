@@ -1,4 +1,6 @@
-"""What is broken, strange or new in the answers is read as unknown or refused with one sentence; nothing moves then."""
+"""Broken, unexpected or new content of Ceph's answers is read as unknown or refused with one sentence, and the engine
+then moves nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Fast maps are set while a drain moves PGs, stand in its ledger before, and are given back whenever nothing moves."""
+"""Fast maps are set while a drain moves PGs. The drain records the value before, which is restored whenever nothing
+moves.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ FAST = Policy(fast_maps_seconds=0.25)
 
 @contextmanager
 def running(spec: ClusterSpec | None = None, policy: Policy = FAST, **settings: str) -> Iterator[Run]:
-    """A run whose cluster keeps what its controller writes there; settings: rows of the mon's config."""
+    """Yield a run whose controller has a config_key store. `settings`: rows of the mon's config."""
     rows = {key.replace("__", "/"): value for key, value in settings.items()}
     with Run(replace(spec or wide_spec(hosts=8, pg_num=32), settings=rows), policy=policy) as run:
         keep(run)
@@ -40,7 +42,7 @@ def running(spec: ClusterSpec | None = None, policy: Policy = FAST, **settings: 
 
 
 def keep(run: Run, *, kept: KeepInMemory | None = None) -> KeepInMemory:
-    """A controller with a keep of its own."""
+    """Give the run a new controller on this config_key store, or on an empty one. Return the store."""
     kept = kept or KeepInMemory()
     run.controller = Controller(run.watched, run.store, run.policy, keep=kept.signed)
     return kept

@@ -1,4 +1,4 @@
-"""Whatever is done to drains, by people, faults and kills: the monitors' interval ends as others left it."""
+"""The monitors' interval ends as others left it, after any actions of people, faults and kills on drains."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Schedule:
     def __init__(self, run: Run, seed: int) -> None:
         self.run, self.random, self.kept = run, random.Random(seed), KeepInMemory()
         self.theirs: str | None = None
-        """What others left last."""
+        """The interval that another party set last; None if the mon's config has no row for it."""
         self.log: list[str] = []
         self.restart()
 
     def restart(self) -> None:
-        """Another process, on the same store and keys."""
+        """Start another process on the same store and config keys."""
         self.run.controller = Controller(self.run.watched, self.run.store, POLICY, keep=self.kept.signed)
 
     def disturb(self) -> None:
-        """One thing that people or faults do."""
+        """Do one action of people or faults, chosen by chance."""
         run, now = self.run, self.run.cluster.now
         what = self.random.choice(
             ["nothing"] * 5 + ["pause", "resume", "cancel", "halt", "unhalt", "kill", "lose", "set", "flag"]
@@ -69,14 +69,14 @@ class Schedule:
                 self._apply(SetFlag("noout", on=self.random.random() < 0.3))
 
     def _apply(self, command: SetOption | SetFlag) -> None:
-        """An operator asks again until there is an answer."""
+        """Send the command as an operator does: again until there is an answer."""
         while True:
             with suppress(ClusterUnreachable):
                 self.run.cluster.apply(command)
                 return
 
     def settle(self) -> None:
-        """Nobody lets anything move any more, and a controller looks on."""
+        """Halt everything, and let the controller poll four times."""
         self.run.controller.halt("the end")
         self.run.ticks(4)
 

@@ -1,4 +1,6 @@
-"""What is continued from view to view is what the whole view gives, whatever happens to the cluster meanwhile."""
+"""Results that are carried on from view to view equal the results from the whole view, after any mishaps of the
+cluster.
+"""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_cisco_a_disk_leaves_a_cluster_that_is_69_percent_full_and_no_target_pas
 def test_echo_one_large_disk_of_six_thousand_leaves_and_nothing_else_moves() -> None:
     policy = replace(
         POLICY, tick_seconds=300, disk_bytes_per_second=130e6
-    )  # as its makers told of their disks
+    )  # as the operators of the cluster named it
     with Large(plugged("echo"), policy=policy, tick_seconds=300) as run:
         victim = next(osd for osd in run.spec.osds if osd.model == "GEN E")
         held = run.cluster.truth().used_bytes[victim.id]

@@ -1,4 +1,6 @@
-"""What a drain holds of the whole cluster is given back: after its end, by the next process, and in real trouble."""
+"""The settings of the whole cluster that a drain holds are given back: after the end of the drain, by the next process,
+and in real trouble.
+"""
 
 from __future__ import annotations
 

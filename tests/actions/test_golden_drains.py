@@ -21,7 +21,9 @@ SPECS = {
 
 
 def transcript(spec: ClusterSpec) -> str:
-    """A drain of osd.0 to its end; a target is filled by somebody else on the way where the world is full enough."""
+    """Return the transcript of a drain of osd.0 to its end. In `target_fills`, the fuller cluster, new upmap items keep
+    a PG in place at reweight steps.
+    """
     with Run(spec, seed=8) as run:
         drain = run.drain("osd.0")
         run.until(drain, DrainState.VERIFIED)

@@ -1,4 +1,4 @@
-"""When the forecast carries a drain that nobody asked for."""
+"""The conditions under which the forecast justifies a drain that no person asked for."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def outcome(run: Run) -> dict[str, object]:
 
 
 def calls_of(cancel_at: int | None) -> int:
-    """How many calls an undisturbed drain makes."""
+    """Return the number of commands and store writes that an undisturbed drain makes."""
     with Run(spec()) as run:
         fuse = Fuse(10**9, after=False)
         play(run, fuse, cancel_at)
@@ -74,7 +74,7 @@ def calls_of(cancel_at: int | None) -> int:
 
 
 EACH = int(os.environ.get("PREDRAIN_KILL_STRIDE") or 3)
-"""One call in so many is a kill's: each one in `make test-nightly`, and each third one in `make test-all`."""
+"""The calls are killed at this stride: at each call in `make test-nightly`, and at each third in `make test-all`."""
 ENDS = pytest.mark.parametrize(
     "cancel_at", [None, 12, 30], ids=["to the end", "cancelled early", "cancelled late"]
 )
@@ -94,7 +94,9 @@ def test_a_kill_at_each_call_leads_to_the_same_end(cancel_at: int | None) -> Non
 
 
 def kill_every(stride: int, cancel_at: int | None) -> None:
-    """One life for each `stride`th call, killed before it and after it."""
+    """Play a drain for each `stride`th call with a kill before it, and another with a kill after it. Check that each
+    ends like an undisturbed drain.
+    """
     with Run(spec()) as run:
         play(run, None, cancel_at)
         undisturbed = outcome(run)
@@ -112,7 +114,9 @@ def kill_every(stride: int, cancel_at: int | None) -> None:
 
 @pytest.mark.slow
 def test_a_pg_that_a_dead_process_set_moving_by_an_override_still_counts_against_the_limit() -> None:
-    """Without osd.12, CRUSH has two shards of this PG change places: no pin keeps them, and no plan names the PG."""
+    """Without osd.12, CRUSH makes two shards of this PG change places. No upmap item keeps them in place, and no plan
+    names the PG.
+    """
     pg, slow = PgId("1.3b"), Physics(latency_per_stream=0.01, stream_bytes_per_second=4e6)
     spec = replace(ec_spec(hosts=7, per_host=2, k=3, m=2, pg_num=64), physics=slow)
     with Run(spec, policy=Policy(out_share_max=0.5, in_flight_max=1)) as run:
@@ -130,5 +134,5 @@ def test_a_pg_that_a_dead_process_set_moving_by_an_override_still_counts_against
 
 
 def moves(run: Run, pg: PgId) -> bool:
-    """Whether a shard of the PG is not yet where the map wants it."""
+    """Return whether a shard of the PG is not yet where the map wants it."""
     return bool(run.cluster.life.pgs[run.cluster.osdmap.index[pg]].list_missing())

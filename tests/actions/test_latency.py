@@ -28,7 +28,7 @@ def looks(
     noise: float = 0.1,
     seed: int = 1,
 ) -> Iterator[tuple[float, float | None]]:
-    """(hour, ratio of osd.1) at each look, every ten seconds."""
+    """Yield (hour, ratio of osd.1) at each poll, every 10 s."""
     chance, kept = Random(seed), latencies or LatencyHistory()
     for step in range(int(hours * 360)):
         now, hour = BEGIN + timedelta(seconds=10 * step), step / 360
@@ -37,7 +37,7 @@ def looks(
 
 
 def ratios(hours: float, level: Level, since: float, **more: object) -> list[float]:
-    """Ratios from an hour on; each look must have one."""
+    """Return the ratios from the hour `since` on, and check that each poll has one."""
     found = [ratio for hour, ratio in looks(hours, level, **more) if hour >= since]  # type: ignore[arg-type]
     known = [ratio for ratio in found if ratio is not None]
     assert len(known) == len(found)

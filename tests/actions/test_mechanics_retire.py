@@ -204,7 +204,7 @@ def test_an_operators_flags_stay_under_a_halt_and_after_a_removal() -> None:
 
 
 class Dies:
-    """A cluster that answers no more once so many commands of a rung were carried out."""
+    """A cluster that stops answering once it has carried out `carried_out` commands of a reweight step."""
 
     def __init__(self, run: Run, carried_out: int) -> None:
         self.run, self.left, self.rung = run, carried_out, False
@@ -221,7 +221,7 @@ class Dies:
 
 
 class Slow:
-    """A cluster whose commands wait, from the first flag of a rung on, until a test lets them go on."""
+    """A cluster that sets the first flag of a reweight step, and answers this command only when a test allows it."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.begun, self.on = run, Event(), Event()
@@ -287,7 +287,7 @@ def test_a_rung_cut_short_anywhere_is_taken_up_again_and_nothing_but_the_suspect
 
 
 def set_by_the_operator(run: Run) -> None:
-    """A flag of those that a rung sets, set by hand; a few looks pass."""
+    """Set by hand a flag that a reweight step also sets, and let five polls pass."""
     run.cluster.apply(SetFlag("norebalance", on=True))
     run.ticks(5)
 
@@ -385,7 +385,9 @@ def test_removals_at_once_foresee_what_each_others_weights_have_changed() -> Non
 
 
 def kept_in_place(run: Run, removal: Drain) -> tuple[int, ...]:
-    """Who serves a PG that the removal has pinned where it is, while rungs are still to come."""
+    """Return the `up` of a PG that the removal keeps in place by an upmap item, while reweight steps are still to come.
+    Return () if there is none.
+    """
     drain, view = run.known(removal), run.cluster.view()
     if drain.plan is None or view.osds[OsdId(0)].crush_weight == 0.0:
         return ()

@@ -1,6 +1,8 @@
-"""Pins that would put two shards of a PG into one host: off before the weight, for the mon drops them seconds later.
+"""Upmap items that would put two shards of a PG into one host are removed before the weight changes, because the mon
+drops them seconds later.
 
-The judge of every run refuses a PG whose shards lie closer together than before, and more on its way than is allowed.
+The judge of every run refuses a PG whose shards lie closer together than before, and more PGs on their way than the
+policy allows.
 """
 
 from __future__ import annotations

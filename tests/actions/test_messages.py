@@ -1,4 +1,4 @@
-"""What drains are said to have moved, lost and to bring back, and how long that takes."""
+"""Messages about drains: the PGs that were moved, were lost or are to come back, and the time that this takes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ S = DrainState
 
 
 def hidden_target(run: Run) -> tuple[Drain, OsdId]:
-    """A drain that waits for a target which tells no size, under an operator's flag: no plan is made anew by itself."""
+    """Return a drain that waits for a target of unknown size, and this target. An operator's flag is set, so that no
+    plan is made again by itself.
+    """
     drain = run.drain("osd.0")
     run.until(drain, S.DRAINING)
     run.ticks(4)

@@ -39,7 +39,7 @@ from tests.settings_by_text import by_setting
 
 
 def asked_twice(budget: int, in_flight: int, ratio: float | None, *, urgent: bool = False) -> Pace:
-    """The pace after two looks with the same latency."""
+    """Return the pace after two polls with the same latency."""
     once = compute_pace(budget, in_flight, ratio, POLICY, urgent=urgent)
     return compute_pace(once.budget, in_flight, ratio, POLICY, urgent=urgent, before=once.asked.value)
 
@@ -79,7 +79,9 @@ def test_a_cut_is_not_repeated_before_the_pgs_of_the_old_budget_have_arrived() -
 
 
 def test_noise_around_a_steady_latency_does_not_make_the_budget_flap() -> None:
-    """One look in twenty is an outlier by 2x either way, the rest vary by 4 %: an hour of looks around 1.15."""
+    """One poll in 20 is an outlier by 2x either way, and the others vary by 4 %. The polls are those of one hour,
+    around a ratio of 1.15.
+    """
     chance, budget, before, changes = Random(7), 4, "", 0
     for _ in range(360):
         outlier = chance.random() < 0.05
@@ -196,7 +198,7 @@ def test_nothing_starts_while_a_pg_of_ours_peers() -> None:
 
 
 def test_a_pg_that_our_override_moves_though_no_plan_names_it_is_on_its_way_until_it_is_at_rest() -> None:
-    """An override can make two shards of a PG change places that lies on other disks; no pin keeps them."""
+    """An override can make two shards of a PG on other disks change places. No upmap item keeps them in place."""
     before, pg = calm_view(), PgId("1.0")
     swapped = (*before.pgs[pg].up[1::-1], *before.pgs[pg].up[2:])
     moves = changed_pg(before, pg, up=swapped, states=frozenset({"active", "remapped", "backfilling"}))

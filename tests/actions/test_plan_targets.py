@@ -1,4 +1,6 @@
-"""Targets of a plan: legal ones only, within their limit, never across roots or classes, and not two of one fate."""
+"""Targets of a plan: only legal ones, within their limit, never across roots or classes, and no two members of a PG on
+one shared device.
+"""
 
 from __future__ import annotations
 

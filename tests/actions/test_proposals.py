@@ -186,7 +186,7 @@ NO_ROOM = PlanRefusal(PlanRefusalKind.TARGET_TOO_FULL, osd=OsdId(4), percent=86,
 
 
 def waiting(view: ClusterView, **changes: object) -> Drain:
-    """A person is shown its plan, the one of `view` unless told otherwise, and has not answered yet."""
+    """Return a proposed drain that no person has answered yet. Its plan is the plan of `view` with these changes."""
     drain = a_drain(0, DrainState.PROPOSED)
     return replace(drain, plan=replace(a_plan(view, drain), **changes))  # type: ignore[arg-type]
 
@@ -194,7 +194,9 @@ def waiting(view: ClusterView, **changes: object) -> Drain:
 def planned_anew(
     view: ClusterView, drain: Drain, *, of: ClusterView | None = None, ago: timedelta = timedelta(0)
 ) -> Plan | None:
-    """The plan that the drain has after a look, where it is another one; made `ago` on the map `of` before."""
+    """Return the drain's plan after a poll, or None if the poll kept the plan. The plan before was made `ago` on the
+    map `of`.
+    """
     mark = compute_map_fingerprint(of or view, drain, frozenset())
     memory = replace(settled_memory(view), planned={drain.id: (mark, NOW - ago)})
     answers = decide_drain_steps(view, ASKING, a_context(view, drain, memory=memory)).answers

@@ -1,4 +1,6 @@
-"""Life expectancy: told where telling moves nothing, never over somebody else's word, withdrawn when it is over."""
+"""Life expectancies are published only where that moves nothing, never over another party's entry, and are withdrawn
+when their reason has ended.
+"""
 
 from __future__ import annotations
 

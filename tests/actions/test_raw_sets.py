@@ -1,4 +1,6 @@
-"""CRUSH is asked for a PG once while the map, the overrides and the pool stay, and anew after each change."""
+"""CRUSH is asked for a PG once while the map, the overrides and the pool stay the same, and again after a change that
+can affect the PG.
+"""
 
 from __future__ import annotations
 

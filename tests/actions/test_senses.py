@@ -1,4 +1,4 @@
-"""What is asked of OSDs beside the view, with a channel that answers wrongly, late or not at all."""
+"""Questions to OSDs beside the view, with a channel that answers wrongly, late or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALL = tuple(OsdId(osd) for osd in range(12))
 
 
 def pooled(states: str = "active clean") -> ClusterView:
-    """The small cluster with the probe's pool: PG n is led by osd.n."""
+    """Return the small cluster with the probe's pool: osd.n is the primary of PG n."""
     pool = Pool(99, POOL, size=3, min_size=2, pg_num=12, pg_num_target=12, rule=0, erasure=False)
     pgs = {
         id_: Pg(id_, 99, frozenset(states.split()), acting, acting, 4096)
@@ -47,7 +47,7 @@ def pooled(states: str = "active clean") -> ClusterView:
 
 @dataclass
 class OsdsInMemory:
-    """A channel to OSDs that answer as told. `trouble` is called before each answer."""
+    """A channel to OSDs that give the answers which a test sets. `trouble` is called before each answer."""
 
     trouble: Callable[[str], None] = lambda _: None
     reservations: Callable[[str], DaemonReply] = lambda _: DaemonReply(
@@ -247,7 +247,7 @@ def test_latency_that_a_host_counted_while_its_osd_recovered_does_not_become_usu
 
 
 def told_by_host(*backfills: tuple[datetime, int | None], channel: OsdsInMemory) -> LatencyObserver:
-    """Senses of osd.0, of which the host told at these moments."""
+    """Build an observer of osd.0 whose host reported these limits of backfills at these times."""
     told = [replace(a_summary(at - timedelta(seconds=15), 9.0), backfills_max=n) for at, n in backfills]
     return LatencyObserver(channel, POOL, lambda: [OsdId(0)], lambda *_: told)  # type: ignore[arg-type]
 

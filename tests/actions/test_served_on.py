@@ -1,4 +1,6 @@
-"""Who serves a PG goes on serving it while its new member is filled: the mon is told so together with the pin."""
+"""The OSDs that serve a PG continue to serve it while its new member is filled: the mon gets `pg-temp` together with
+the upmap item or the weight.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_a_walks_pin_names_who_serves_now() -> None:
 def test_members_that_serve_on_are_named_in_the_order_in_which_a_primary_would_choose_them(
     up: tuple[int, ...], told: tuple[int, ...]
 ) -> None:
-    """In another order the primary has the mon put it right: a third interval (Pacific, the second of three moved)."""
+    """In another order, the primary makes the mon correct it, which costs a third interval (Pacific, with the second of
+    three members moved).
+    """
     assert in_turn((1, 2, 3), up) == told
 
 
@@ -177,7 +181,7 @@ def test_a_pg_whose_servers_are_told_beforehand_peers_for_one_round_of_the_mon_n
 
 
 def test_an_old_acting_set_named_too_late_moves_nothing() -> None:
-    """A command that arrives after its pin is gone leaves the PG where `up` is."""
+    """A command that arrives after the upmap item of its PG is gone leaves the PG on its `up`."""
     cluster = SimulatedCluster(tiny_spec(), 1)
     pg = cluster.view().pgs[PG]
     cluster.apply(RemoveUpmap(PG, pg.acting))

@@ -1,4 +1,4 @@
-"""When a look can show what was sent last."""
+"""The conditions under which a poll can show the effect of the commands that were sent last."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LATER = NOW + timedelta(seconds=2 * POLICY.mgr_stats_period_seconds)
 
 
 def after_pin(view: ClusterView, *, known: bool = True) -> SentMemory:
-    """What is remembered once the cluster took a command that changes the PG at the next epoch."""
+    """Return the memory after the cluster took a command that changes the PG at the next epoch."""
     waited = settled_memory(view).after_poll(view, NOW, POLICY)
     return waited.after_command({PG: view.epoch + 1}, (UpmapItem(PG),), NOW, POLICY, known=known)
 
 
 def next_look(view: ClusterView, *, at: int = 1) -> ClusterView:
-    """A look soon after the command, in which the PG has reported at so many epochs later."""
+    """Return the view of a poll soon after the command. The PG has reported `at` epochs after the epoch of `view`."""
     moved = changed_pg(view, PG, reported_epoch=view.epoch + at)
     return replace(moved, epoch=view.epoch + 1, as_of=SOON)
 

@@ -1,4 +1,6 @@
-"""What the cluster keeps is believed only as it was signed: a forged, changed, copied or old text moves nothing."""
+"""A text in the config_key store is believed only as it was signed: a forged, changed, copied or old text moves
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ def test_a_text_of_another_key_is_told_apart_from_one_without_a_signature(name: 
     assert raised.value.fault is SignatureFault.UNSIGNED
 
 
-# -- the keep --------------------------------------------------------------------------------------------------
+# -- the config_key store --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", BELIEVED)

@@ -1,4 +1,4 @@
-"""What clients feel in the simulation agrees with what was measured: at rest, peering, recovering."""
+"""The latency and IOPS of simulated clients agree with measurements: at rest, while PGs peer, and during recovery."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cisco(spec: ClusterSpec) -> SimulatedCluster:
 
 
 def after(cluster: SimulatedCluster, seconds: float) -> ClientLoad:
-    """The load over the next stretch alone."""
+    """Return the client load over the next `seconds` alone."""
     cluster.take_client_load()
     cluster.advance(seconds)
     return cluster.take_client_load()

@@ -53,7 +53,9 @@ def walk_target(view: ClusterView, pg: Pg) -> tuple[int, int]:
 
 
 def drained_by_walk(cluster: SimulatedCluster, at_once: int = 3) -> None:
-    """The final map by reweight 0; the suspect's PGs pinned to it a few at a time; reweight 0 last."""
+    """Drain the suspect: compute the final map with reweight 0, map the suspect's PGs by upmap items to their places in
+    it a few at a time, and set reweight 0 last.
+    """
     view = cluster.view()
     weights = {osd.id: osd.reweight for osd in view.osds.values()}
     final = place_pgs(view.crush, view.pools, {**weights, SUSPECT: 0.0}, {})

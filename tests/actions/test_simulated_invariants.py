@@ -1,4 +1,6 @@
-"""Whatever happens, the books agree: bytes with copies, sets with placement, reservations with backfills."""
+"""The simulation's sums agree after any events: bytes with copies, sets with placement, and reservations with
+backfills.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def mishap(cluster: SimulatedCluster, chance: Random) -> None:
 
 
 def check_books(cluster: SimulatedCluster) -> None:
-    """Compare the simulation's running sums with sums taken anew."""
+    """Compare the simulation's running sums and sets with those computed again from all PGs."""
     life, osdmap = cluster.life, cluster.osdmap
     bytes_on: Counter[int] = Counter()
     for pg in life.pgs.values():

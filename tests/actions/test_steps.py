@@ -1,4 +1,4 @@
-"""What a step waits for: each PG for the command that changed it, not for those that came after."""
+"""The reports that a step waits for: each PG must report after the command that changed it, not after later ones."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def dump_in(mode: str) -> OsdDump:
 
 
 def sites(members: Sequence[int]) -> Counter[int]:
-    """How many members stand at each site: the OSDs of the recorded cluster stand at the two in turn."""
+    """Return the number of members at each site. The OSDs of the recorded cluster stand at the two sites in turn."""
     return Counter(osd % 2 for osd in members)
 
 

@@ -1,4 +1,6 @@
-"""Two controllers with a store each, one after the other: what the last leader wrote stands, whoever comes back."""
+"""Two controllers with a store each, one after the other: the texts that the last leader wrote stand, whichever
+controller comes back.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,16 @@ S = DrainState
 
 @dataclass
 class Lock:
-    """One lock for both."""
+    """The lock that both controllers share."""
 
     owner: str = ""
 
 
 @dataclass
 class LeaseBelieved:
-    """A side of the lock. Who was stopped believes in it until it asks again."""
+    """One controller's side of the lock. A controller that was stopped believes that it holds the lock until it asks
+    again.
+    """
 
     lock: Lock
     name: str
@@ -98,7 +102,7 @@ class Side:
 
 @dataclass
 class Pair:
-    """One cluster, what it keeps, its lock, and two that want to lead."""
+    """One cluster, the texts of its config_key store, its lock, and two controllers that want to lead."""
 
     cluster: SimulatedCluster
     texts: dict[str, str] = field(default_factory=dict)

@@ -142,7 +142,9 @@ def test_two_drains_that_sent_one_pg_on_in_turn_bring_it_back_when_both_are_canc
 
 
 def led_away_from(run: Run, osd: int) -> dict[PgId, Pairs]:
-    """Pins as a balancer leaves them: every PG that CRUSH gives to the OSD, sent to where it would lie without it."""
+    """Set upmap items as a balancer leaves them, and return them. Each maps a PG that CRUSH gives to the OSD to its
+    place without the OSD.
+    """
     view = run.cluster.view()
     gone = compute_up_sets(view, (OsdId(osd),), with_upmaps=False)
     led: dict[PgId, Pairs] = {}

@@ -27,7 +27,7 @@ SOON = Policy(ways_out_after=timedelta(minutes=5))
 
 
 def turn_root_to_straw(view: ClusterView) -> ClusterView:
-    """The map after somebody restored an old CRUSH map: its root is a straw bucket."""
+    """Return the view after a person restored an old CRUSH map whose root is a straw bucket."""
     buckets = {
         id_: replace(bucket, algorithm="straw") if bucket.type == "root" else bucket
         for id_, bucket in view.crush.buckets.items()
@@ -44,8 +44,9 @@ def run() -> Iterator[Run]:
 
 
 def cancel_uncomputed(run: Run) -> Drain:
-    """A removal whose CRUSH weight is on its way down when a bucket becomes straw, then cancelled: the weight goes back
-    by no placement that anybody can compute."""
+    """Return a cancelled removal. Its CRUSH weight was on its way down when a bucket became straw, so that the
+    placement for the way back cannot be computed.
+    """
     found = run.cluster.view().osds[SUSPECT].crush_weight
     drain = run.controller.requests.propose("osd.0", "operator", "test", run.cluster.now, Intent.REMOVE)
     run.controller.requests.approve(drain.id, "operator", run.cluster.now)

@@ -1,4 +1,4 @@
-"""Attacks on a backup: what somebody puts into it who has it in their hands, with every checksum made anew."""
+"""Attacks on a backup: a person who has the file plants a token in it, with forged checksums and signatures."""
 
 from __future__ import annotations
 

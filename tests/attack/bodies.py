@@ -43,7 +43,7 @@ def _post_anonymous(target: Target, name: str, body: bytes, rounds: int) -> Atta
 
 
 def post_anonymous_chunks(target: Target, megabytes: int = 12) -> AttackOutcome:
-    """Without a token and without a length: chunks of blanks for as long as somebody reads them."""
+    """Post up to `megabytes` MiB of blanks to each anonymous route, in chunks, without a token and without a length."""
     watch = Watch(target, "chunks without a token and without an end")
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     for path in ANONYMOUS_ROUTES:

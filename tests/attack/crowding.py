@@ -61,9 +61,9 @@ class SilentProvider:
 
 
 def crowd_sign_ins(target: Target, browsers: int = 45) -> tuple[AttackOutcome, float]:
-    """Browsers begin to sign in at a provider that never answers; meanwhile somebody halts everything.
+    """Let browsers begin to sign in at a provider that never answers, and halt everything meanwhile.
 
-    Returns the outcome and the seconds that the halt took.
+    Return the outcome and the seconds that the halt took.
     """
     watch = Watch(target, "sign-ins at a silent provider")
 

@@ -1,4 +1,4 @@
-"""What became of one attack."""
+"""The outcome of one attack."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServiceStrain:
-    """What a service in a process of its own suffered while an attack ran."""
+    """The strain that an attack put on a service in a process of its own."""
 
     largest_answer_bytes: int
     slowest_probe_seconds: float
@@ -38,12 +38,12 @@ class AttackOutcome:
 
     @property
     def tried(self) -> int:
-        """How often it was tried."""
+        """The number of requests, connections or files that were tried."""
         return self.refused + self.got_through
 
     @property
     def strain(self) -> ServiceStrain:
-        """What was measured. Raises ValueError where nothing was."""
+        """The strain that was measured. Raises ValueError if nothing was measured."""
         if self.measured is None:
             raise ValueError(f"nothing was measured while {self.name!r} was tried")
         return self.measured
@@ -57,4 +57,4 @@ class AttackOutcome:
 
 
 FINISHED: list[AttackOutcome] = []
-"""What came of every attack of this process, in order; `python -m tests.attack` prints it."""
+"""The outcomes of all attacks of this process, in order; `python -m tests.attack` prints them."""

@@ -143,7 +143,7 @@ def running_service(folder: Path, *, settings: str = "", limits: str = "") -> It
     config.write_text(f'[service]\nport = 0\nstate = "{state}"\n{settings}')
     command = f'{limits} exec "{PREDRAIN}" up --config "{config}"'
     with (folder / "said").open("wb") as said:
-        # The settings of whoever runs the tests are not those of the service.
+        # The service must not take settings from the environment of the person who runs the tests.
         ours = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
         process = subprocess.Popen(["/bin/bash", "-c", command], stdout=said, stderr=said, env=ours)
         try:

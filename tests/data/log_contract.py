@@ -1,5 +1,6 @@
-"""What every log promises (data.log.log_port), as classes that each adapter's tests inherit; they bring a
-fixture `log`.
+"""The contract of every log (data.log.log_port), as test classes.
+
+The tests of each adapter inherit the classes and provide a fixture `log`.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class LogContract:
 
 
 class TrimContract:
-    """Logs that drop records when they are told to."""
+    """The contract of logs that drop records when `trim` is called."""
 
     def test_trimming_keeps_what_a_group_has_not_committed(self, log: Log) -> None:
         log.append(Topic.READINGS, records("a", "b", "c", "d"))

@@ -1,4 +1,4 @@
-"""What was said of drives' ends, laid over what histories say: a drained disk is not a healthy one."""
+"""Reported ends of drives, applied to the lifespans of histories: a drained disk does not count as a healthy one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories are read from any mixture of files; what cannot be true is told and counts as not reported."""
+"""Histories are read from any mixture of files. Implausible values are counted, and treated as not reported."""
 
 from __future__ import annotations
 

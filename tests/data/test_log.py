@@ -26,7 +26,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
 
 
 class TestLogsOfOneMachine(LogContract, TrimContract):
-    """In memory and in a file."""
+    """The logs in memory and in a file, which keep the contract of every log."""
 
 
 def test_a_full_memory_log_refuses_with_the_cure_and_works_again_after_trimming() -> None:

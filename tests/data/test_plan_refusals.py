@@ -1,4 +1,4 @@
-"""A refusal of a plan is a value: it is compared by its figures, stored with the drain, and told as one sentence."""
+"""A refusal of a plan is a value: it is compared by its figures, stored with the drain, and written as one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host tells of its OSDs by column: together and apart, over the wire and judged."""
+"""The latencies of a host's OSDs by column: put together and taken apart, sent over the wire, and judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What broken or hostile senders put on the wire: taken in where it can be true, else refused with a sentence."""
+"""Input of broken or hostile senders: plausible input is accepted, and other input is refused with a sentence."""
 
 from __future__ import annotations
 

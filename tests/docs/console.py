@@ -21,7 +21,7 @@ from tests.deadlines import idle_seconds
 from tests.docs.pages import blocks
 
 PATIENCE_SECONDS = 180.0
-"""How long a look is repeated."""
+"""The seconds for which a command that only reads is repeated until it prints the awaited text."""
 LIFE_SECONDS = 1200.0
 """After this the shell and all that it started is killed: a page that hangs fails, and leaves nothing behind."""
 LOOKS = re.compile(
@@ -39,7 +39,7 @@ class Typed:
     awaited: str
 
     def printed(self, text: str) -> bool:
-        """Whether `text` is what was awaited."""
+        """Return whether `text` is the awaited text."""
         lines = [".*" if line == "..." else _on_a_line(line) for line in _plain(self.awaited)]
         return re.fullmatch("\n".join(lines), "\n".join(_plain(text)), re.DOTALL) is not None
 

@@ -42,7 +42,7 @@ class Step:
     """`new`, `above`, `below` or `replace`."""
     file: str
     anchor: str
-    """How the one line begins that the block stands beside; empty for a new file."""
+    """The beginning of the one line above, below or in place of which the block goes; empty for a new file."""
     block: str
 
     def apply(self, tree: Path) -> None:

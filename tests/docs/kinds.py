@@ -1,4 +1,4 @@
-"""What may be written for a setting or an option, in words a person knows."""
+"""Descriptions of the values that a setting or an option may have, in words that a person knows."""
 
 from __future__ import annotations
 

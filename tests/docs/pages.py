@@ -16,7 +16,10 @@ _INLINE = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between two fences. `line` is where it begins, from 1; `kind` the word after the fence."""
+    """A block between two fences, or a piece of code inside a sentence.
+
+    `line` is the number of its first line, from 1. `kind` is the word after the fence, or `inline` in a sentence.
+    """
 
     page: Path
     line: int
@@ -25,7 +28,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """The page and the line of the block, for messages."""
         return f"{self.page.name}:{self.line}"
 
 

@@ -73,8 +73,10 @@ class BrokenLink(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """From one function to another. Without `through` the first calls the second; else the first hands something to
-    the second, and `holds` tells whether the code still does so.
+    """A link from one function to another.
+
+    Without `through`, the first function calls the second. With `through`, the first hands something to the second,
+    and `holds` tells whether the code still does so.
     """
 
     start: Piece
@@ -100,14 +102,14 @@ class Stage:
 
 
 def _share(start: Piece, end: Piece, medium: object) -> Callable[[], bool]:
-    """Whether the modules of both functions know `medium`."""
+    """Return a function that tells whether the modules of both functions know `medium`."""
     return lambda: all(
         any(value is medium for value in vars(inspect.getmodule(piece)).values()) for piece in (start, end)
     )
 
 
 def _posts_to_route() -> bool:
-    """Whether the sink posts readings to the path that the route answers at."""
+    """Return whether the sink posts readings to the path at which the route answers."""
     path = f"/{http_sink._choose_topic_path(Topic.READINGS)}"
     return any(
         isinstance(route, APIRoute)
@@ -309,7 +311,7 @@ BETWEEN: tuple[tuple[Stage, Stage, tuple[Link, ...]], ...] = (
     (_GUARD, _UPMAP, (Link(DecisionRound._answer, DecisionRound._draining),)),
     (_UPMAP, _SEND, (Link(Controller.tick, Controller._carry_out),)),
 )
-"""What leads from one stage to the next."""
+"""Pairs of stages of which the second follows the first, each pair with the links from the first to the second."""
 
 
 def check_way() -> None:

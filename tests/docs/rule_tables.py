@@ -54,7 +54,7 @@ class Signal:
     name: str
     kinds: Sequence[str]
     shown: Sequence[tuple[str, Sequence[dict[str, Any]]]]
-    """What is shown, and what the drive's daily readings say: counters, or fields of Smart, Logs and Reading."""
+    """Pairs of a description and the daily readings that show it: counters, or fields of Smart, Logs and Reading."""
 
 
 def _levels(
@@ -133,7 +133,7 @@ def ramps() -> str:
 
 
 def signals() -> str:
-    """What every signal does, by the kind of the drive."""
+    """Return the table of the effects of every signal, by the kind of the drive."""
     lines = [f"| signal | shown | {' | '.join(KINDS)} |", f"|{' --- |' * (2 + len(KINDS))}"]
     for signal in SIGNALS:
         for place, (what, days) in enumerate(signal.shown):

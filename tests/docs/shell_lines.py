@@ -25,7 +25,7 @@ def lines(text: str) -> Iterator[str]:
 
 
 def commands(line: str, program: str) -> Iterator[Words]:
-    """What `program` is called with, for each time that the line calls it."""
+    """Yield the arguments of each call of `program` in the line."""
     lexer = shlex.shlex(_INNER.sub("INNER", line), posix=True, punctuation_chars="();<>|&")
     lexer.whitespace_split = True
     try:

@@ -62,7 +62,7 @@ def test_every_schema_is_called_by_the_class_that_describes_it(committed: dict[s
 
 
 def test_every_field_of_an_answer_is_always_there(committed: dict[str, Any]) -> None:
-    """What is not known is null: neither client nor page has to tell an absent field from an unknown one."""
+    """Check that no field is optional: an unknown value is null, so client and page need not handle absent fields."""
     answers = {
         name: schema
         for name, schema in committed["components"]["schemas"].items()

@@ -1,4 +1,4 @@
-"""What the documentation tells people to type exists: commands, options, settings, routes, targets of make."""
+"""The commands, options, settings, routes and targets of make that the documentation tells people to type exist."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def typed(page: Path, program: str) -> Iterator[tuple[Block, shell_lines.Words]]
 
 
 def wrong(words: shell_lines.Words, *, whole: bool) -> str | None:
-    """What predrain objects to. A word in capitals stands for something; what is not `whole` may lack an argument."""
+    """Return the error with which predrain refuses the words, or None.
+
+    A word in capitals stands for a value. If `whole` is false, an argument may be missing.
+    """
     given = [word for word in words if word != "--debug"]
     if {"--help", "--version"} & set(given):
         given = [word for word in given if not word.startswith("--")]

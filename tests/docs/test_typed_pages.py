@@ -1,4 +1,7 @@
-"""What pages show as typed is typed, line by line, in one shell, and prints what they say: the tutorial above all."""
+"""The commands that pages show are typed line by line into one shell and print what the pages say.
+
+The tutorial is the most important of these pages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reference takes from the code is what the code says now."""
+"""The blocks that the reference takes from the code are those that the code gives now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What features say of a history, by hand-made and real cases; and what they must not see."""
+"""The features of a history, in hand-made and real cases, and the rows that must have no effect on them."""
 
 from __future__ import annotations
 

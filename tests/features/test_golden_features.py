@@ -1,6 +1,6 @@
 """Golden features: what real drives measured on given days stays what it was, to the last bit.
 
-Where a definition is changed on purpose, `python -m tests.features.test_golden_features` writes the files anew.
+If a definition is changed on purpose, `python -m tests.features.test_golden_features` writes the files again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measured(name: str) -> dict[str, dict[str, float | None]]:
 def test_real_drives_measure_what_they_measured(name: str) -> None:
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     now = measured(name)
-    # A feature that came later is in the files once they are written anew; what they hold stays.
+    # A new feature is not in the files until they are written again; the values that they hold must stay the same.
     assert now.keys() == golden.keys()
     assert {row: {feature: now[row][feature] for feature in golden[row]} for row in golden} == golden
 

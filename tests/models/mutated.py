@@ -1,7 +1,7 @@
-"""The bundle that ships, changed at places that a seed chooses, with checksums made anew.
+"""The bundle that ships, changed at places that a seed chooses, with its checksums computed again.
 
-Run as `python -m tests.models.mutated FOLDER FIRST LAST`, it loads and uses each in one process and prints what became
-of it, a line a seed: a process that ends before its last line was ended by a bundle.
+`python -m tests.models.mutated FOLDER FIRST LAST` loads and uses the bundle of each seed in one process, and prints one
+line with the result for each seed. If the process ends before its last line, a bundle has ended the process.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def mutate(folder: Path, seed: int) -> Path:
 
 
 def sign(folder: Path) -> None:
-    """Make the checksums anew."""
+    """Compute the checksums of the bundle again and write them."""
     names = [name for name in (*FILES, REFERENCE) if (folder / name).exists()]
     sums = (f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
     (folder / SUMS).write_text("".join(sums))

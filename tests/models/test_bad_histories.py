@@ -1,4 +1,4 @@
-"""Whatever stands in one drive's rows or one file, `predrain score` and `predrain train` tell it and go on."""
+"""Odd rows of one drive stop neither `predrain score` nor `predrain train`; a sentence names each unreadable file."""
 
 from __future__ import annotations
 

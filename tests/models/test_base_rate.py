@@ -1,4 +1,4 @@
-"""What a drive's identity adds: base rates of models, and how they move odds."""
+"""The contribution of a drive's identity: base rates of models, and their effect on odds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is at risk, what a row's label is, what is a failure or a healthy window: by hand, day by day."""
+"""Drives at risk, labels of rows, failures and healthy windows, computed by hand, day by day."""
 
 from __future__ import annotations
 

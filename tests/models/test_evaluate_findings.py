@@ -1,4 +1,4 @@
-"""What was found on the source histories before is found again by the judge's own code."""
+"""The judge's own code finds again the results that were found before on the source histories."""
 
 from __future__ import annotations
 

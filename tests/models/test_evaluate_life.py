@@ -17,7 +17,7 @@ from predrain.models.evaluate.censoring_weights import (
 
 
 def follow_up(days: list[int], fates: str, limit: int) -> FollowUp:
-    """fates: f failed, r removed, s in service at the end."""
+    """Build a follow-up. `fates` has a letter for each drive: f failed, r removed, s in service at the end."""
     number = len(days)
     return FollowUp(
         np.arange(number),

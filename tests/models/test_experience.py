@@ -1,4 +1,4 @@
-"""What a fleet's own drives teach about the rates of their models."""
+"""The effect of a fleet's own drives on the rates of their models."""
 
 from __future__ import annotations
 

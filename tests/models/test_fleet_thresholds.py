@@ -1,4 +1,4 @@
-"""What `warning` and `bad` mean follows what a fleet's own healthy disks reach."""
+"""The thresholds of `warning` and `bad` follow the chances that a fleet's own healthy disks reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not be seen is planted, and must be found: canaries that peek, each caught by the change that betrays it.
+"""Canaries are scorers that use data which they must not see; each must be caught by the change that reveals it.
 
 A scorer is asked twice, the second time of a history changed in a way that may not matter. Peers answer alike;
 each canary answers differently to at least the change that it is named after.
@@ -128,7 +128,7 @@ def rest_of_the_interval(frame: pd.DataFrame, _scratch: Path) -> dict[str, float
 
 
 def last_row_of_all(frame: pd.DataFrame, _scratch: Path) -> dict[str, float]:
-    """How long the drive will be watched."""
+    """Return the day of each drive's last row, in days since START, also where that row is after the landmark."""
     return _each(frame.groupby("serial_number").date.max().map(lambda day: (day - START).days))
 
 
@@ -149,7 +149,7 @@ def days_since_the_last_row(frame: pd.DataFrame, _scratch: Path) -> dict[str, fl
 
 
 def snapshot_flag(frame: pd.DataFrame, _scratch: Path) -> dict[str, float]:
-    """What kind of row it is."""
+    """Return the snapshot flag of each drive's last row on or before the landmark."""
     return _each(_on_the_day(frame).snapshot)
 
 
@@ -205,7 +205,7 @@ def test_no_rule_peeks(name: str, history: pd.DataFrame, tmp_path: Path) -> None
 def judged(
     fates: dict[int, int], score: Callable[[int, int], float], landmarks: Ints, scratch: Path
 ) -> float:
-    """Recall at 1 % of 400 daily drives; fates: drive -> day of death; score: (drive, day) -> chance."""
+    """Return the recall at 1 % of 400 daily drives. `fates`: drive -> day of death; `score`: (drive, day) -> chance."""
     rows = [
         (START + timedelta(day), f"Z{drive:03d}", "M", int(fates.get(drive) == day))
         for drive in range(400)

@@ -1,4 +1,4 @@
-"""The forecast sees nothing that it must not: neither the future, nor the fate, nor how the rows came to be.
+"""The forecast sees neither the future, nor the outcome of a drive, nor how the rows came to be.
 
 Each test changes what may not matter and wants the same scores, on small real histories (tests/data/drives).
 """
@@ -24,7 +24,7 @@ COUNTERS = [f"smart_{number}_raw" for number in (5, 187, 188, 197, 198)]
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Trained on these very drives, so that it leans on whatever it can get."""
+    """Return a bundle that is trained on these very drives, so that it depends on any leak in their rows."""
     folder = tmp_path_factory.mktemp("bundle") / "small"
     history = [str(DRIVES / f"{name}.parquet") for name in ("daily", "changes", "drives")]
     assert main(["train", *history, "--out", str(folder), "--threads", "1"]) == 0

@@ -1,4 +1,4 @@
-"""Outlooks of live drives: consistent by construction, told in sentences, counted on from the last one."""
+"""Outlooks of live drives: consistent by construction, explained in sentences, continued from the last outlook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the size of the parts and whoever works on them, what comes out is the same to the last bit."""
+"""The results are the same to the last bit for every size of the parts and every number of threads."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_no_peer_sees_a_row_or_a_death_after_its_landmark_or_its_split(
 
 @pytest.fixture
 def lesson(fleet: Path) -> TrainingHistory:
-    """What is known of the small fleet on its 100th day, asked about all drives on day 105."""
+    """Return the training history of the small fleet with the split on day 100, asked about all drives on day 105."""
     history = HistoryFiles([fleet], threads=1).read()
     drive = np.arange(history.drives)
     asked = DriveDayRows.from_history(history, drive, np.full(history.drives, DAY0 + 105))

@@ -35,7 +35,7 @@ def registry(place: Path) -> Registry:
 
 
 def artifacts(place: Path, version: Version) -> Path:
-    """Where MLflow keeps a version's files."""
+    """Return the folder in which MLflow keeps a version's files."""
     (folder,) = (place / "artifacts").glob(f"{version.run}/artifacts/bundle")
     return folder
 

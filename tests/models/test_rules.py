@@ -18,7 +18,7 @@ DEVICE = DeviceId("DRIVE_1")
 
 
 def smart(protocol: Protocol, **say: object) -> Smart:
-    """What a drive says; fields of Smart by name, all others are counters."""
+    """Build a drive's Smart. `say` has fields of Smart and of its identity by name; all others are counters."""
     own = {name: say.pop(name) for name in ("passed", "temperature_c", "spare_threshold_pct") if name in say}
     rotation = say.pop("rotation_rpm", 0)
     identity = Identity(model=str(say.pop("model", "DRIVE")), serial="1", rotation_rpm=rotation)  # type: ignore[arg-type]

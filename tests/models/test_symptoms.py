@@ -1,4 +1,4 @@
-"""No symptom goes unjudged: a disk with symptoms is a disk with symptoms, whoever made it and whoever judges it."""
+"""Every symptom is judged, on a disk of any maker, by the rules as well as by the forecast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A symptom means the same on every drive: what holds whatever maker, model or age a drive has."""
+"""A symptom means the same on every drive, of any maker, model or age."""
 
 from __future__ import annotations
 

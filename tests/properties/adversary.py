@@ -3,8 +3,8 @@ comparison with a shadow cluster on which nothing was ever drained.
 
 On the shadow an act of another person is done as it was done on the cluster, and the mon tidies both. When every drain
 is cancelled, both maps must be equal. After a drain that ended as drained, the map equals that of the shadow on which
-the same OSD has override 0; after a removal, that of the shadow on which it has CRUSH weight 0 as well, but for the
-upmaps that a removal leaves to the balancer.
+the same OSD has override 0. After a removal, the map equals that of the shadow on which the OSD has CRUSH weight 0 as
+well, except for the upmap items that a removal leaves to the balancer.
 
 Run `make sim SEEDS=100 FROM=0`, with `ARGS="--game four-cancels"` for four drains and nothing else, or
 `--game pools` for pools whose PGs are split and merged and whose CRUSH rule changes, or `--game interruptions` for
@@ -40,7 +40,7 @@ GAMES: Mapping[str, type[Adversary]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one seed came to. `broken` is empty when every invariant held."""
+    """The result of one seed. `broken` is empty when every invariant held."""
 
     seed: int
     cluster: str

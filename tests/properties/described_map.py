@@ -1,4 +1,4 @@
-"""What the adversary compares of a cluster and its shadow."""
+"""The description of a map by which the adversary compares a cluster with its shadow."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class Adversary:
                 word(self.random.choice(drains))
 
     def _kill(self) -> None:
-        """The process ends between two looks, and another one starts."""
+        """End the process between two polls, and start another one."""
         self.run.keep = self.keep
         self.run.started()
 
@@ -214,18 +214,18 @@ class Adversary:
                 self._do_on_both(command)
 
     def _looks_like_ours(self, key: UpmapItem, command: Command) -> bool:
-        """Whether a drain sent this very list and has not seen it arrive."""
+        """Return whether a drain sent this very list and has not seen it arrive."""
         return any(
             ValueBefore(key) in drain.ours and is_same_setting_value(key, drain.ours[key], value_of(command))
             for drain in self.run.store.drains()
         )
 
     def _unpin(self) -> None:
-        """Another person takes an upmap off, one that no drain of ours has changed and that stood at the last look.
+        """Let another person remove an upmap item that no drain of ours has changed and that the last poll found.
 
-        Where only some pairs of a list of ours are gone, the mon may have tidied them; and where a list is gone that we
-        wrote after the last look, the command may not have arrived; and a list that our last weight is to make void may
-        have been tidied. The engine does not tell these apart.
+        The engine does not tell the removal of other upmap items from three other causes. If only some pairs of a list
+        of ours are gone, the mon may have tidied them. If a list is gone that we wrote after the last poll, the command
+        may not have arrived. A list that our last weight is to make void may have been tidied.
         """
         mine, theirs = self.run.cluster.view().upmap_items, self.shadow.view().upmap_items
         looked = self.run.controller.view
@@ -395,7 +395,10 @@ class Deaths(Adversary):
             cluster.fail_osd(osd)
 
     def _wait_for_ends(self) -> None:
-        """What is cancelled and cannot end is told to need its OSD up or gone: a person starts it, or purges it."""
+        """Let every drain end. A cancelled drain that cannot end needs its OSD up or gone.
+
+        A person starts the OSD, or purges the OSD if its disk is dead.
+        """
         for _ in range(_PATIENT_TICKS):
             if not self._list_living():
                 break

@@ -29,7 +29,7 @@ from tests.actions.made import bad_outlook, device, ec_spec, full_spec, tiny_spe
 from tests.actions.run import Run, whole
 
 _UNFELT = Physics(latency_per_stream=0.01)
-"""Disks on which clients hardly feel a backfill: the pace grows to its bound."""
+"""Disks on which a backfill hardly raises the latency of clients: the pace grows to its bound."""
 _SLOW = Physics(latency_per_stream=0.01, stream_bytes_per_second=8e6)
 """And such that one PG takes minutes: much is on its way at once."""
 
@@ -57,7 +57,7 @@ _UNDER_WAY = (
 
 
 class Schedule:
-    """What happens to one run, drawn from one seed."""
+    """The events of one run, drawn from one seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

@@ -1,6 +1,7 @@
-"""After every cancel the map is that of a shadow cluster which was never drained, whatever others and faults did.
+"""After every cancel, the map is that of a shadow cluster which was never drained, despite faults and acts of others.
 
-`tests.properties.adversary` says what is played and compared. A failure prints the line that plays its seed again.
+`tests.properties.adversary` describes the games and the comparison. A failure prints the line that plays its seed
+again.
 """
 
 from __future__ import annotations

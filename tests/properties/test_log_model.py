@@ -1,4 +1,4 @@
-"""Any history of appends, reads, commits and trims is told the same by a plain model and by every log."""
+"""After any history of appends, reads, commits and trims, a plain model and every log of one machine agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """No sequence of slow and well disks, beside all other faults, makes a step unsafe; in peace all affinities are back.
 
-The checkers count what each lowered affinity stirs like any other command. A failing seed plays again and exactly.
+The checkers count the PGs that each lowered affinity affects as they count those of any other command. A failing seed
+can be played again exactly.
 """
 
 from __future__ import annotations

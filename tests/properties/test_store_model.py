@@ -1,4 +1,4 @@
-"""Whatever is saved, in any order and across restarts, the store answers as plain dictionaries would."""
+"""The store answers as plain dictionaries would, after any sequence of writes and across restarts."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def find_fault(document: dict[str, Any]) -> object:
-    """What CycloneDX's schema says against the document."""
+    """Return the error that CycloneDX's schema finds in the document, or None."""
     return JsonStrictValidator(SchemaVersion.V1_5).validate_str(json.dumps(document))
 
 

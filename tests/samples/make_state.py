@@ -1,8 +1,8 @@
 """Makes a stored copy of a state directory as the code of this commit writes it: `python tests/samples/make_state.py`.
 
-It is run once for each version of the store, and the copy kept beside it, so that every later predrain is tested on it:
-three drives, one of them bad, a drain that has begun on a simulated cluster, latencies, an outcome, a halt in the past,
-a reading that is accepted and not scored yet, and, from version 4 on, a silence.
+The script is run once for each version of the store. The copy is kept beside the script, so that every later predrain
+is tested on it. The copy holds three drives, one of them bad, a drain that has begun on a simulated cluster, latencies,
+an outcome, a halt in the past, and a reading that is accepted and not scored yet. From version 4 on, it has a silence.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def fill(world: World) -> None:
 
 
 def silenced(application: Application) -> None:
-    """From version 4 on."""
+    """Save a silence, if the code of this commit has silences (from version 4 on)."""
     try:
         from predrain.service.notifications.notifier import save_silence
         from predrain.service.notifications.silences import Silence

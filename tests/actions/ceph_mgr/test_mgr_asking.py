@@ -1,4 +1,4 @@
-"""One request of the mgr module: whatever the peer does, it ends by its deadline in an answer or one sentence."""
+"""One request of the mgr module ends by its deadline in an answer or in one sentence, for any behaviour of the peer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers have done by the module's one lasting thread, and what they ask of the service."""
+"""The work that handlers give to the module's one lasting thread, and the requests that they send to the service."""
 
 from __future__ import annotations
 

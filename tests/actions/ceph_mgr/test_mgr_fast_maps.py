@@ -1,4 +1,6 @@
-"""What a controller left of fast maps, the module gives back once nobody has renewed it for two minutes."""
+"""The module restores the monitors' interval if a controller left fast maps set and did not renew their record for
+`LEFT_AFTER_SECONDS` (150 s).
+"""
 
 from __future__ import annotations
 

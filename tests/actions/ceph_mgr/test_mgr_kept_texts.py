@@ -1,4 +1,6 @@
-"""What one mgr keeps for the next is signed with `executor_key`; what is not is named, and nothing is done by it."""
+"""The texts that one mgr stores for the next are signed with `executor_key`. A text without a valid signature is named,
+and the module does not act on it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module's look at the service, with a mgr that is played: what commands do meanwhile is not forgotten."""
+"""The module's poll of the service, with a simulated mgr: changes by commands during a poll are not forgotten."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_halt_or_its_lifting_while_the_service_is_slow_to_answer_stays_shown(
 
 
 def keep(key: str) -> dict[str, str | None]:
-    """What a mgr with this `executor_key` keeps of a service that has a proposed drain."""
+    """Return the store of a mgr with this `executor_key` that holds the report of a service with a proposed drain."""
     known = LastReport(url="http://127.0.0.1:9").with_report(
         told([osd(1, "bad")], [drain(state="proposed")]), time.time()
     )
@@ -112,7 +112,7 @@ def keep(key: str) -> dict[str, str | None]:
 
 @pytest.fixture
 def restarted(loaded: types.ModuleType) -> Callable[[dict[str, str | None]], Any]:
-    """A mgr that starts with what the last one kept, and whose service is away."""
+    """Return a function that starts a mgr with the store of the last one while the service does not answer."""
 
     def restarted(store: dict[str, str | None]) -> Any:
         class Restarted(loaded.Module):  # type: ignore[misc, name-defined]

@@ -1,4 +1,4 @@
-"""The mgr module runs where nothing of this house is: Python 3.9 of the release containers, and no package at all."""
+"""The mgr module runs without the application: on Python 3.9 of the release containers, and without any package."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_reference_tells_of_everything_that_is_there(file: str, named: str, 
     assert len(names) > 3
     for name in names:
         if name in ("set", "unset", "config", "crush", "rm-pg-upmap-items"):
-            continue  # told in other words
+            continue  # described in other words
         assert re.search(shown.format(name), text), name
 
 

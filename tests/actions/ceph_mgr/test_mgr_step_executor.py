@@ -318,7 +318,9 @@ CARRIED: dict[type, tuple[Command, ...]] = {
     Balancer: tuple(Balancer(on) for on in (True, False, None)),
 }
 NOT_CARRIED = {PublishLife, WithdrawLife, DeviceLight}
-"""What docs/reference/mgr.md says the hand does not do; no drain waits for one of these."""
+"""The commands that the mgr executor does not carry out, as docs/reference/mgr.md says. No drain waits for one of
+these.
+"""
 
 
 def test_every_command_that_the_engine_knows_is_on_one_of_the_two_lists() -> None:

@@ -1,4 +1,6 @@
-"""What the mgr module believes of the service, what it keeps for the next mgr, and the health checks that follow."""
+"""The mgr module's report of the service, the text in which the module keeps it for the next mgr, and the health checks
+that follow from it.
+"""
 
 from __future__ import annotations
 

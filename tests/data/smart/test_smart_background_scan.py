@@ -1,4 +1,4 @@
-"""What the background scan of a SAS drive found, in the words and in the JSON of smartctl."""
+"""The defects that the background scan of a SAS drive found, read from the text and from the JSON of smartctl."""
 
 from __future__ import annotations
 

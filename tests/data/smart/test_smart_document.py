@@ -1,4 +1,4 @@
-"""Whatever the bytes are: one reading, or `Undecodable` with one sentence. Never anything else."""
+"""Any bytes give one reading or raise `Undecodable` with one sentence; no other error is raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drives' own logs tell besides their counters, in JSON and in text."""
+"""The facts that a drive's own logs give besides its counters, read from JSON and from text."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_the_error_that_stopped_smartctl_is_quoted_with_its_cure(line: str, cure
 def test_the_error_that_stopped_a_sas_drives_reading_is_quoted_from_the_text_inside_the_json(
     line: str, identity: dict[str, str]
 ) -> None:
-    """These are in no message of smartctl's JSON (scsiprint.cpp prints them only)."""
+    """Check errors that no message of smartctl's JSON holds (scsiprint.cpp only prints them as text)."""
     program = {
         "exit_status": 2,
         "output": [

@@ -38,7 +38,7 @@ def url(server: Server, template: str) -> str:
     params=["file", "memory", pytest.param("postgres", marks=[pytest.mark.system, pytest.mark.core])]
 )
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """Opens the same store anew with every call (in memory: the one that there is)."""
+    """Yield a function that opens the same store again at each call. In memory, each call returns the same object."""
     stores: list[Store] = []
 
     def make() -> Store:

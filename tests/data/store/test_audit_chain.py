@@ -31,7 +31,7 @@ def lines(count: int, first: int = 0) -> list[JournalEntry]:
 
 
 def forge(store: Store, statement: object) -> None:
-    """What somebody does who has the database in their hands."""
+    """Execute a statement on the database, as a person with direct access to the database can."""
     assert isinstance(store, SqlStore)
     store._database.write(lambda connection: connection.execute(statement))  # type: ignore[call-overload]
 

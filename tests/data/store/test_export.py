@@ -1,4 +1,4 @@
-"""What the store kept, as files that training reads: each whole or not there, none made twice, nothing lost."""
+"""Exports of the store as files that training reads: each is whole or absent, none is made twice, nothing is lost."""
 
 from __future__ import annotations
 

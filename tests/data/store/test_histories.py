@@ -1,4 +1,4 @@
-"""What a worker that starts, or takes drives over, asks first: the histories of many drives at once."""
+"""The histories of many drives at once, which a worker reads first when it starts or takes drives over."""
 
 from __future__ import annotations
 

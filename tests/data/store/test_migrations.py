@@ -65,7 +65,7 @@ class Place:
         return engine
 
     def do(self, work: Callable[[Connection], Any]) -> Any:
-        """In one transaction."""
+        """Do the work in one transaction, and return its result."""
         engine = self.engine()
         try:
             with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""What a store promises (data.store.store_port): in a file, in memory, in a real PostgreSQL."""
+"""The contract of a store (data.store.store_port), checked in a file, in memory and in a real PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store keeps of the lives of disks and of the events of the cluster."""
+"""The changes in the lives of disks and the events of the cluster that a store keeps."""
 
 from __future__ import annotations
 

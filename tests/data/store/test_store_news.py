@@ -1,4 +1,4 @@
-"""What a store tells of what others wrote: all of it, once it is committed, and little else."""
+"""The store reports the rows that other processes wrote: all of them once they are committed, and few others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_with_nothing_new_nothing_is_told(store: Store) -> None:
         news = store.read_changes(mark)
         assert told(news) == NOTHING
         mark = news.mark
-    written.fill(store)  # once more what is there: only outlooks may be another score, and are told again
+    # The same rows once more: only an outlook may be another score, so only outlooks are reported again.
+    written.fill(store)
     assert told(store.read_changes(mark)) == ((), (SECOND,), (), ())
 
 

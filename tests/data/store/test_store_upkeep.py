@@ -1,4 +1,4 @@
-"""What becomes of old rows: daily values, ten minutes of latencies, nothing of what is newest."""
+"""Old readings and outlooks become daily values, old latencies become windows of ten minutes; the newest rows stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stored copies of old formats (`v*.sql` beside this file) were made of, by the predrain of their time."""
+"""The content of the stored copies of old formats (`v*.sql` beside this file), each made by predrain of its time."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ MIGRATED_EVENTS = (
     tell_drain(DRAIN),
     replace(tell_drain(DRAIN), state=DrainState.PROPOSED, why="bad", by="controller"),
 )
-"""What is told of the drain where the table of events came later than the drain."""
+"""The events of the drain in a store to which the table of events was added after the drain was saved."""
 HALT = "network works"
 CHECKPOINT = Checkpoint(DEVICE, "layout-1", NOON + 2 * HOUR, b"\x00state")
 

@@ -25,7 +25,7 @@ EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) fo
 def scores(
     made: Fleet, name: str, folder: Path, *, seed: int = 3, landmarks: np.ndarray = LANDMARKS
 ) -> pa.Table:
-    """What one challenger says of the months after UNTIL."""
+    """Return the scores of one challenger for the months after UNTIL."""
     tables = challenger_scores(
         [name],
         [stored(made.readings, folder / "learned.parquet")],

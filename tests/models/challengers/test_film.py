@@ -1,4 +1,4 @@
-"""A film shows what happened and when, whatever rows told of it; before the first row it shows nothing."""
+"""A film shows what happened and when, for any spacing of the rows; frames before the first row are empty."""
 
 from __future__ import annotations
 

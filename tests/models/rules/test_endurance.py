@@ -71,7 +71,7 @@ def test_about_eight_in_ten_ends_lie_within_the_interval_though_the_load_changes
 ) -> None:
     chance, inside, known = np.random.default_rng(5), 0, 0
     for _ in range(400):
-        # Percent a day, drawn anew each month about the drive's own pace.
+        # The wear in percent a day; the value of each month is drawn about the drive's own pace.
         pace = chance.uniform(0.05, 0.5)
         daily = np.repeat(pace * chance.lognormal(0, monthly_change, 240), 30)
         used = np.floor(chance.uniform(0, 1) + np.cumsum(daily)).astype(int)

@@ -1,4 +1,4 @@
-"""Real drives with symptoms, at their first reading: none is told that there is nothing to do."""
+"""Real drives with symptoms, at their first reading: no outlook of theirs advises that there is nothing to do."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def fleet(
 
 
 def scored(folder: Path, *frames: pd.DataFrame) -> pd.DataFrame:
-    """What `predrain latency score` writes of these files."""
+    """Return the rows that `predrain latency score` writes for files of these frames."""
     paths = []
     for number, frame in enumerate(frames):
         paths.append(folder / f"latency-{number}.parquet")
