@@ -126,7 +126,10 @@ def _device(number: int) -> str:
 
 
 def fleet(folder: Path, devices: int) -> Application:
-    """A house that knows so many devices, each under an OSD; one in forty is bad, and twenty of them drain."""
+    """Return an application that knows so many devices, each under an OSD, and start a thread that changes them.
+
+    One device in forty is bad, and at most twenty of the bad devices drain.
+    """
     clock, now = SystemClock(), SystemClock().now()
     store = SqliteStore(folder / "store.sqlite")
     why = Reason("pending-rose", "Pending sectors rose on 5 of the last 7 days, 0 to 48.", "pending")

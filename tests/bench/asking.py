@@ -1,4 +1,4 @@
-"""What hosts cost that ask for work: questions that hold nothing new, in a store of 2,000 hosts."""
+"""The processor time of questions for work: 2,000 hosts ask, and no question holds anything new."""
 
 from __future__ import annotations
 

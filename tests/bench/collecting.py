@@ -1,4 +1,7 @@
-"""What a collector costs its host: sixty disks, an OSD on each, delivered to a service."""
+"""The memory and processor time that a collector takes on a host of sixty disks, with an OSD on each.
+
+The collector delivers its readings to a service.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What readings would cost as columns, beside one record each: `python -m tests.bench.columns` (decision 0078).
+"""The cost of readings as columns and as one record each: `python -m tests.bench.columns` (decision 0078).
 
-Each row has the disks of one host, which a collector could send as one Arrow record batch.
+The cost is the processor time and the bytes for one reading. Each row has the disks of one host, which a collector
+could send as one Arrow record batch.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What a forecast is worth in bytes, by cost and by policy.
+"""The worth of a forecast in bytes, by the cost of a failure and by policy.
 
 `python -m tests.bench.cost_benefit SCORES --truth FILE... --bundle DIR`
 
-SCORES is what `predrain score` wrote with the bundle, of days that it had not seen. The first table goes through the
-costs of a failure; the second through policies, each a change of one thing; the last lines go through costs and
-readings, on all drives and on two halves of them by chance. `docs/decisions/0028-drain-when-it-pays.md` quotes them.
+SCORES is the file that `predrain score` wrote with the bundle for days that the bundle had not seen. The first table
+has a row for each cost of a failure. The second table has a row for each policy, and each policy changes one thing. The
+last lines have the share that was saved, for each cost and each interval between readings, on all drives and on two
+halves of them by chance. `docs/decisions/0028-drain-when-it-pays.md` quotes these figures.
 """
 
 from __future__ import annotations

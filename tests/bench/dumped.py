@@ -27,7 +27,9 @@ def _printed(value: Json) -> bytes:
 
 @dataclass(slots=True)
 class Dumped:
-    """A quiet cluster that can be pinned: what a pin moves is on its way for one look, and there at the next."""
+    """A quiet cluster that takes upmap items. A PG that an upmap item moves is on its way at one poll, and has arrived
+    at the next poll.
+    """
 
     spec: ClusterSpec
     start: datetime
@@ -66,7 +68,7 @@ class Dumped:
         }
 
     def answer(self, questions: Iterable[ReadCommand], at: datetime) -> RawAnswers:
-        """What the cluster answers to these now."""
+        """Let the PGs arrive that were on their way at the last poll, and return the answers to `questions`."""
         self.version += 5
         for pg in [pg for pg, since in self._moving.items() if since < self.version - 5]:
             del self._moving[pg]
@@ -80,7 +82,7 @@ class Dumped:
         return RawAnswers(at, raw)
 
     def apply(self, command: Command) -> CommandResult:
-        """Carry out a pin or a reweight; everything else is answered and changes nothing."""
+        """Set or remove an upmap item, or set a reweight. Every other command changes nothing but the epoch."""
         self.epoch += 1
         match command:
             case SetUpmap(pg=pg, pairs=pairs):

@@ -1,6 +1,4 @@
-"""What a benchmark is: two pieces of work on the same input, ours and a baseline, each run in a process of
-its own.
-"""
+"""A benchmark: two pieces of work on the same input, ours and a baseline. Each runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ class MissingInput(Exception):
 
 @dataclass
 class Work:
-    """How much was done in how long. Only what runs inside `timed()` counts."""
+    """An amount of work, and the time that it took. Only code inside `timed()` counts."""
 
     amount: float = 0.0
     seconds: float = 0.0
@@ -64,7 +62,7 @@ class Figure:
     ours: Callable[[], Work]
     baseline: Callable[[], Work]
     beside: str
-    """What the baseline is."""
+    """A description of the baseline."""
     target: str
     meets: Callable[[Work, float], bool] | None = None
     """Whether the work, with its peak in gigabytes, meets the target; None: the baseline is needed to say so."""

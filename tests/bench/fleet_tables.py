@@ -1,7 +1,8 @@
-"""Where drives in service stand: the table by which the rules judge a level that was read once.
+"""The table of the levels that drives in service reach, by which the rules judge a level that was read once.
 
 Run: python -m tests.bench.fleet_tables
-Reads PREDRAIN_DATA/evidence/fleet-snapshots through the decoder of live drives and writes models/tables/fleets.json.
+The module reads PREDRAIN_DATA/evidence/fleet-snapshots through the decoder of live drives and writes
+models/tables/fleets.json.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def main() -> int:
 
 
 def make_table(folder: Path) -> dict[str, Any]:
-    """What models/tables/fleets.json holds."""
+    """Return the content of models/tables/fleets.json."""
     return {"source": SOURCE, "kinds": {kind.value: make_standings(folder, kind) for kind in DriveKind}}
 
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def memory(drives: int) -> str:
-    """What a drive takes in a worker, in a line."""
+    """Return a line with the memory that a drive takes in a worker, or with the input that is missing."""
     try:
         found = remembered(drives)
     except MissingInput as missing:

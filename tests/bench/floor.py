@@ -1,7 +1,8 @@
-"""What the rules add to the forecast of hard disks, and what they are worth alone, on the histories.
+"""The contribution of the rules to the forecast of hard disks, and the worth of the rules alone, on the histories.
 
-Drives are judged as live ones are, every 7 days (2018) or 28 days (2013 to 2016), by the bundle that ships. It learned
-from these drives, so that its own figures here are too good; what the rules add to it is not fitted to anything.
+Drives are judged as live ones are, every 7 days (2018) or 28 days (2013 to 2016), by the bundle that ships. The bundle
+learned from these drives, so that its own figures here are too good. The contribution of the rules is not fitted to
+anything.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def trees_alone(rows: int) -> Work:
 
 
 def full_training() -> Work:
-    """What `make train` does: landmarks, three cross-fitted boosters, calibration, thresholds, the last booster."""
+    """Train as `make train` does: landmarks, three cross-fitted boosters, calibration, thresholds, the last booster."""
     from predrain.models.forecast.training import train_forecaster
 
     folder, work = histories(), Work()

@@ -1,10 +1,12 @@
-"""A bundle that is left alone for five quarters, beside one that is trained anew before each of them.
+"""A bundle that is left alone for five quarters, beside one that is trained again before each of them.
 
-`python -m tests.bench.left_alone`: trained on the fleet of 2013 and 2014, judged on 2015 and the first quarter of 2016,
-with one landmark a week. Three ways: frozen (thresholds and base rates of the training), in service (once a month base
-rates and thresholds follow what the fleet showed so far, as `service.forecasting.forecast_health` has it), and
-trained anew. For each quarter: failures that were called bad or a warning in the 30 days before, and healthy
-months that were.
+`python -m tests.bench.left_alone` trains on the fleet of 2013 and 2014, and judges 2015 and the first quarter of 2016
+with one landmark a week. It compares three ways. The frozen bundle keeps the thresholds and base rates of the training.
+The bundle in service follows the fleet: once a month its base rates and thresholds are learned from the forecasts and
+failures so far, as in `service.forecasting.forecast_health`. The third bundle is trained again before each quarter.
+
+The table has for each quarter the share of the failures that were called bad or a warning in the 30 days before, and
+the share of the healthy months that were called so.
 """
 
 from __future__ import annotations
@@ -204,7 +206,7 @@ def _sorted(book: ScorebookForecasts) -> ScorebookForecasts:
 
 
 def list_lives(truth: FailureTruth, until: int) -> Lifespans:
-    """What was known of each drive by the end of day `until`."""
+    """Return the lifespan of each drive as it was known by the end of day `until`."""
     order = np.argsort(truth.serials.astype(str), kind="stable")
     died = truth.death <= until
     last = np.minimum(np.where(died, truth.death, truth.last), until)

@@ -76,7 +76,7 @@ class Service:
         return count_worked(self.address)
 
     def megabytes(self) -> float:
-        """What it holds now."""
+        """Return the resident memory of the service now, in MB."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -115,7 +115,7 @@ class StampedEnvelopes:
 
 
 class Hosts:
-    """They send: A_SECOND readings a second in posts of A_POST, each reading with its own time."""
+    """Hosts that send A_SECOND readings a second in posts of A_POST, each reading with its own time."""
 
     def __init__(
         self, address: str, token: str, devices: int = DEVICES, envelopes: StampedEnvelopes | None = None
@@ -271,7 +271,7 @@ def serving(devices: int = DEVICES) -> Iterator[Service]:
 
 
 def _serve(folder: Path, devices: int) -> None:
-    """What `predrain up` does, over a cluster that stands still. Until SIGTERM."""
+    """Serve as `predrain up` does until SIGTERM, over a cluster that does not change."""
     from predrain.service.config.settings import ServiceTable, Settings
     from predrain.service.http.server import Server, bind_listening_socket, url_of
     from predrain.service.processes.up import open_application

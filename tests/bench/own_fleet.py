@@ -1,11 +1,12 @@
-"""What a training that is continued on one's own fleet is worth: fleets of 450, 2,000 and 30,000 drives in 24 months.
+"""The gain from continuing a training on one's own fleet, for fleets of 450, 2,000 and 30,000 drives in 24 months.
 
 `python -m tests.bench.own_fleet`: the drives of the fleet of 2013 to 2016 are split by chance. One half trains the
 bundle that "ships", with what was known by 2014-03-31. Fleets are drawn from the other half, in which models come and
 go. After their first year each fleet trains twice: alone, where it has deaths enough, and continued from what shipped.
-The second year judges the shipped bundle, the continued one and the one alone, with one landmark a week: recall of the
-failures at thresholds that 1 % and 0.1 % of the healthy months reach, expected over observed failures, and the share of
-the cost of the failures that drains would have saved at a cost of 10, if each started at 10 % within 30 days.
+The second year judges the shipped bundle, the continued one and the one alone, with one landmark a week. The figures
+are the recall of the failures at thresholds that 1 % and 0.1 % of the healthy months reach, the expected over the
+observed failures, and the share of the cost of the failures that drains would have saved. A failure costs 10 times as
+much as a drain, and a drain starts at a chance of 10 % within 30 days.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Figures of the page in Debian's Chromium, over `predrain up` as it ships, with 450 and 6,000 disks.
 
-The browser, the service and whoever sends share this machine. A picture is there when the map's canvas has ink; a frame
-is what the browser calls a long animation frame; every visit is a browser context of its own, with nothing cached.
+The browser, the service and the program that sends readings share this machine. A picture is there when the map's
+canvas has ink. A frame is a long animation frame of the browser. Every visit is a browser context of its own, with
+nothing cached.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ window.await_change = () => {
 
 
 def weight() -> Work:
-    """What the first visit loads of the page itself, packed."""
+    """Measure the packed bytes of the page's own files that the first visit loads, in kB."""
     with serving(450) as service, browse() as browser:
         page = open_page(browser)
         sizes: list[int] = []
@@ -178,7 +179,7 @@ def listed() -> Work:
 
 
 def idle() -> Work:
-    """What an open page costs where nothing happens: kB over a minute or so, headers included."""
+    """Measure the traffic of an open page where nothing happens: kB in IDLE_SECONDS, headers included."""
     with _told(6_000) as (service, _), browse() as browser:
         page = open_page(browser)
         visit(page, service)

@@ -15,7 +15,7 @@ from tests.bench.figure import Figure, Work
 from tests.conftest import data_folder
 
 SECONDS = 2.0
-"""How long documents are decoded over and over."""
+"""The seconds for which documents are decoded again and again."""
 MOST_TIMES_PARSED = 6.0
 """The goal for a decoded document, in times of the fastest parser's processor time."""
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "smart" / "samples"

@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 0.1
 
 
 class RawConsumer(Protocol):
-    """A consumer of one topic, from its oldest record, that commits when it is told to."""
+    """A consumer of one topic, from its oldest record, that commits only in `commit`."""
 
     def poll_records(self, limit: int) -> list[tuple[bytes, bytes]]:
         """Return key and value of up to `limit` records; an empty list after TIMEOUT_SECONDS."""

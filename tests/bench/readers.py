@@ -19,7 +19,7 @@ class RoundSize:
     """Bytes of the answers of one round, without their heads."""
 
     packed: int = 0
-    """As they came."""
+    """The bytes as they came over the connection, compressed or not."""
     plain: int = 0
     whole: bool = False
     """True if the whole list of OSDs was among them."""
@@ -124,7 +124,7 @@ class _Asked:
         return (await self._ask(noun, noun))[0]
 
     async def osds(self) -> int:
-        """What changed of them since the last answer, page by page."""
+        """Ask for the OSDs that changed since the last answer, page by page. Return the status of the last page."""
         since = f"since={self.at}" if self.at else ""
         status, plain = await self._list(f"osds?{since}")
         if status != 200:
@@ -187,7 +187,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _PageEnd:
-    """What stands behind the items of a page of a list that is numbered."""
+    """The fields that follow the items on a page of a numbered list."""
 
     next: str | None
     full: bool

@@ -1,4 +1,4 @@
-"""What a worker remembers of a drive, in bytes: of real drives with 90 days of daily readings each."""
+"""The bytes that a worker remembers of a drive, measured on real drives with 90 days of daily readings each."""
 
 from __future__ import annotations
 

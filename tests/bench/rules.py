@@ -71,7 +71,7 @@ def measured(folder: Path) -> Iterator[tuple[str, list[Share]]]:
 
 
 def _by_group(drives: Iterable[tuple[str, Reading]]) -> list[Share]:
-    """Of each group: share by status, and by code of every sign that was told."""
+    """Return the shares of each group, by status and by the code of every sign that was reported."""
     of: Counter[str] = Counter()
     statuses: Counter[tuple[str, str]] = Counter()
     signs: Counter[tuple[str, str]] = Counter()

@@ -1,9 +1,9 @@
 """The recipe that ships, on months that it has not seen: `python -m tests.bench.shipped_recipe` (PREDRAIN_DATA).
 
-What ships takes base rates from whole lives to 2025 (models/tables/lives.json), which no backtest may know. Here these
-lives are counted as they were known on 2018-04-30, two bundles are trained with and without them, and both are judged
-on May and June 2018 by the protocol of `make bench-forecast`. The public counts have no such past: they are totals to
-2024, without days, and stay out.
+The shipped bundle takes base rates from whole lives to 2025 (models/tables/lives.json), which no backtest may know.
+Here these lives are counted as they were known on 2018-04-30. Two bundles are trained, one with these lives and one
+without them, and both are judged on May and June 2018 by the protocol of `make bench-forecast`. The public counts have
+no such past: they are totals to 2024, without days, and stay out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What each counter tells of a coming failure, alone and on disks whose sector counters are clean.
+"""The evidence that each counter gives of a coming failure, alone and on disks whose sector counters are clean.
 
-Run `python -m tests.bench.signals` (PREDRAIN_DATA holds drives/). It answers two questions for each counter that the
-public histories hold: how often disks that show the sign fail within 30 days, beside disks of the same model that do
-not show it, and the same among disks that show no sector error. Disks are looked at every 28 days.
+Run `python -m tests.bench.signals` (PREDRAIN_DATA holds drives/). The bench answers two questions for each counter that
+the public histories hold. The first is how often disks that show the sign fail within 30 days, beside disks of the same
+model that do not show it. The second is the same among disks that show no sector error. Each disk is examined every 28
+days.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Sign:
     history: str
     sign: str
     clean_sectors: bool
-    """Whether only disks without any sector error are counted."""
+    """True if only disks without any sector error are counted."""
     disks: int
     failing: int
     ratio: float

@@ -32,7 +32,7 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Stage:
-    """Where both serve. `config` is a settings file that names them."""
+    """The addresses of a Kafka and a PostgreSQL that run. `config` is a settings file that names both."""
 
     folder: Path
     config: Path
@@ -79,7 +79,7 @@ def stage(folder: Path, *settings: str) -> Iterator[Stage]:
 
 
 def drives(count: int) -> list[Smart]:
-    """What `count` hard disks said: real ones of thirty models over and over, each with a serial of its own."""
+    """Return the SMART data of `count` hard disks: real ones of thirty models, repeated, each with its own serial."""
     from predrain.data.smart import Undecodable, decode_smartctl_output
 
     models = []
@@ -117,7 +117,7 @@ def reading(number: int, smart: Smart, at: datetime, hours: int = 0) -> Reading:
 
 
 def batch(host: int, minute: int, osds: int = OSDS_A_HOST) -> LatencyBatch:
-    """What one host of so many OSDs counted in a minute."""
+    """Return the latencies that one host of so many OSDs counted in a minute."""
     random, name = Random(host * 10_000 + minute), HostName(f"stor-{host:04d}")
     at = NOW - timedelta(hours=12) + timedelta(minutes=minute)
 

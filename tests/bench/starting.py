@@ -25,7 +25,8 @@ BARE = (
     "app.get('/healthz')(lambda: {})\nuvicorn.run(app, port=int(sys.argv[1]), log_level='error')\n"
 )
 COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""What is installed was compiled before; the first start does it for a checkout."""
+"""The environment in which Python keeps compiled files. An installed predrain was compiled before, and the first start
+compiles a checkout."""
 UP = "import sys\nfrom predrain.service.cli import main\nsys.exit(main(sys.argv[1:]))"
 
 

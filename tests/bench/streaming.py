@@ -66,7 +66,7 @@ def worked_raw() -> Work:
 
 
 def soon() -> Work:
-    """How long the slowest of a hundred readings takes from its sender to its outlook's commit."""
+    """Measure the 99th percentile of the time from a reading's sender to the commit of its outlook."""
     with open_stage("track_commit_timestamp = on") as at:
         fleet = scene.drives(DRIVES)
         save_months(at, fleet)
@@ -109,7 +109,7 @@ def kept_raw() -> Work:
 
 
 def remembered() -> Work:
-    """What a worker holds of a drive with a month of history."""
+    """Measure the packed state that a worker holds of a drive with a month of history, in kB."""
     states = [build_month(number, smart) for number, smart in enumerate(scene.drives(60))]
     work = Work(note="the state alone, packed")
     with work.timed():

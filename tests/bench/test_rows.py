@@ -1,4 +1,4 @@
-"""What `make bench` says of a target: met or missed by what was measured, and nothing without its baseline."""
+"""Tests of the verdict of `make bench` on a target: met or missed by the figure, and none without the baseline."""
 
 from __future__ import annotations
 

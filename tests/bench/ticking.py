@@ -48,7 +48,7 @@ class _Cluster:
         return sum(map(len, self.answers.raw.values()))
 
     def prepare(self) -> None:
-        """Let the cluster print what the next look asks; what it printed last is gone by then."""
+        """Let the cluster print the answers to the next poll. The last answers are released first."""
         self.answers = RawAnswers(BEGIN, {})
         self.answers = self.dumped.answer(self.reader.list_due_commands(self.now), self.now)
 
@@ -61,7 +61,7 @@ class _Cluster:
 
 
 def ticks(spec: Callable[[], ClusterSpec], brief_above: int) -> Work:
-    """Ticks of a controller that drains one OSD, after the first look."""
+    """Measure the ticks of a controller that drains one OSD, after its first poll."""
     cluster = _Cluster(Dumped(spec(), BEGIN), ClusterReader(brief_above), BEGIN)
     controller = Controller(cluster, SqliteStore(":memory:"), Policy())
     cluster.prepare()

@@ -1,4 +1,4 @@
-"""What a reading costs a worker in processor time, beside the least that any worker would do with it.
+"""The processor time that a worker takes for a reading, beside the least that any worker would take.
 
 The worker takes readings out of Kafka, judges, stores and scores them, stores the outlooks and commits. The baseline
 does the same amount with nothing around it: a client of Kafka, one parse of the JSON, the trees on a batch, and

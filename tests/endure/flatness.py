@@ -21,7 +21,7 @@ _ENDS = 10
 
 @dataclass(frozen=True, slots=True)
 class ResourceSample:
-    """What a process held `at_seconds` after the load began."""
+    """The resources that a process held `at_seconds` after the load began."""
 
     at_seconds: float
     megabytes: float
@@ -32,7 +32,7 @@ class ResourceSample:
 
 @dataclass(frozen=True, slots=True)
 class FlatnessVerdict:
-    """What the samples after the warm-up say."""
+    """The verdict on the samples after the warm-up."""
 
     warm_up_seconds: float
     megabytes_per_minute: float
@@ -44,23 +44,23 @@ class FlatnessVerdict:
 
     @property
     def is_memory_flat(self) -> bool:
-        """Whether memory grew by no more than the bound; a process may give memory back."""
+        """True if memory grew by no more than the bound. A process may give memory back."""
         return self.megabytes_per_minute <= MEMORY_BOUND
 
     @property
     def are_descriptors_flat(self) -> bool:
-        """Whether no more descriptors were added than the bound allows."""
+        """True if the number of descriptors grew by no more than the bound."""
         return self.last_descriptors - self.first_descriptors <= DESCRIPTOR_BOUND
 
     @property
     def has_kept_up(self) -> bool:
-        """Whether the service scored what came. Where it did not, the load was too much for the machine, and another
-        load than the one that was asked for was measured."""
+        """True if the service scored the readings as they came. If it did not, the load was too much for the machine,
+        and another load than the intended one was measured."""
         return self.most_waiting <= MOST_WAITING
 
     @property
     def is_flat(self) -> bool:
-        """Whether both are flat, and the service kept up."""
+        """True if memory and descriptors are flat, and the service kept up."""
         return self.is_memory_flat and self.are_descriptors_flat and self.has_kept_up
 
 

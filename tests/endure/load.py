@@ -26,7 +26,7 @@ to a reader holds until the next one. Such growth is bounded, and lies before wh
 
 @dataclass(frozen=True, slots=True)
 class EnduranceLoad:
-    """How much is asked of the service. The devices are the same from the begin to the end."""
+    """The load on the service. The devices are the same from the begin to the end."""
 
     seconds: float
     readings_per_second: int = 500
@@ -36,7 +36,7 @@ class EnduranceLoad:
 
 @dataclass(frozen=True, slots=True)
 class EnduranceRun:
-    """What was sent, and what the service held meanwhile."""
+    """The load that was sent, and samples of the resources that the service held meanwhile."""
 
     load: EnduranceLoad
     seconds: float

@@ -3,20 +3,20 @@
 A figure that is over its limit is printed as missed. The exit code is 0 all the same, since some limits are aims that
 are not reached yet; with `--strict` it is 1. `--details` prints the functions and types behind the traced figures.
 
-What the figures count:
+The figures count the following:
 
-- Names: every `def` of the product's packages, methods and nested functions included, dunder methods left out. A
+- Names: Every `def` of the product's packages, methods and nested functions included, dunder methods left out. A
   one-word name has no underscore between two words.
-- Traces: the distinct functions of the product that are entered in any thread, and their distinct files, on a service
-  with a real SQLite store over a simulated cluster. What the simulated cluster does is left out, since a service has a
-  real one in its place. A drain's proposal and approval are counted from the entry of the route's function to the
-  return of the store's `save_drain`, so that the ASGI layers around the route are not in them; the way to the first
+- Traces: The distinct functions of the product that are entered in any thread, and their distinct files, on a service
+  with a real SQLite store over a simulated cluster. The work of the simulated cluster is left out, since a service has
+  a real one in its place. A drain's proposal and approval are counted from the entry of the route's function to the
+  return of the store's `save_drain`, so that the ASGI layers around the route are not in them. The way to the first
   upmap is counted over every tick after the approval until the command is handed to the cluster.
-- Types: the product's classes whose instances are made (their `__init__` runs) or returned (alone, or in a tuple, list,
-  set or dict) by a function of the product that is entered on the way from smartctl's JSON text over reading, drive
-  state, feature vector and forecast to the outlook. Enumerations count; generated `msgspec` structs have no `__init__`
-  of their own and count where they are returned.
-- Lines: all lines of the product's files, those of generated files left out.
+- Types: The product's classes whose instances are made (their `__init__` runs) or returned (alone, or in a tuple, list,
+  set or dict) by a function of the product. Only the functions are traced that are entered on the way from smartctl's
+  JSON text over reading, drive state, feature vector and forecast to the outlook. Enumerations count. Generated
+  `msgspec` structs have no `__init__` of their own and count where they are returned.
+- Lines: All lines of the product's files, those of generated files left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.measure.figures import Figure, Measurement, measure_source, measure_t
 NARROWEST = 110
 """Columns that the table takes where it is not printed to a wider terminal."""
 ALWAYS_SHOWN = "longest files"
-"""What stands in the title of the one list that is printed without `--details`."""
+"""The words in the title of the one list that is printed without `--details`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,7 +36,7 @@ class Figure:
 
     @property
     def is_met(self) -> bool:
-        """Whether the number is within its limit."""
+        """True if the number is within its limit, or has no limit."""
         return self.limit is None or self.value <= self.limit
 
 
@@ -49,7 +49,7 @@ class Measurement:
 
     @property
     def is_met(self) -> bool:
-        """Whether every figure is within its limit."""
+        """True if every figure is within its limit, or has no limit."""
         return all(figure.is_met for figure in self.figures)
 
 

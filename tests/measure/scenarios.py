@@ -37,7 +37,7 @@ from tests.service.conftest import Place, SetClock, shut
 from tests.service.test_drains import ClusterClock, seated
 
 SAMPLE = Path(__file__).parents[1] / "data" / "smart" / "samples" / "ata-055.json"
-"""What smartctl printed of a hard disk whose family the bundle knows."""
+"""The file with smartctl's output for a hard disk whose family the bundle knows."""
 HOST = "stor-01"
 FIRST_LOOKS = 5
 """Ticks before a person asks for a drain, so that the service has seen its cluster."""

@@ -48,12 +48,12 @@ class FunctionTrace:
 
     @property
     def functions(self) -> int:
-        """How many functions were entered."""
+        """The number of functions that were entered."""
         return len(self.codes)
 
     @property
     def files(self) -> int:
-        """How many files these functions are in."""
+        """The number of files that hold these functions."""
         return len({code.co_filename for code in self.codes})
 
     def list_functions(self) -> list[str]:
@@ -117,7 +117,7 @@ def is_function(code: CodeType) -> bool:
 @contextmanager
 def recording(trace: FunctionTrace) -> Iterator[FunctionTrace]:
     """Let `trace` see every call of this thread and of threads that start meanwhile; it notes them while `is_on`."""
-    # Whoever measures already, as a coverage tool does, goes on afterwards.
+    # A profiler that is set already, such as that of a coverage tool, is set again afterwards.
     before, before_in_threads = sys.getprofile(), threading.getprofile()
     threading.setprofile(trace.note_event)
     sys.setprofile(trace.note_event)

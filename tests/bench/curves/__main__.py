@@ -1,9 +1,9 @@
-"""`make bench-ceph RELEASE=pacific`: what clients feel while a disk's data leaves it, four ways.
+"""`make bench-ceph RELEASE=pacific`: the latency of clients while the data of a disk leaves the disk in four ways.
 
-12 OSDs on 6 hosts, three copies and EC 2+1, PGs with short logs, 4 KiB reads and writes on every PG in an open loop at
-30 % of what the cluster bears. Windows in which a drain is paused, goes on, and goes on with fast maps alternate in one
-run; the same OSD is then put out in one step under the release's defaults, and stopped. Root is needed, and a quiet
-machine: about 20 minutes.
+The cluster has 12 OSDs on 6 hosts, a pool of three copies and a pool of EC 2+1, and PGs with short logs. Clients read
+and write 4 KiB on every PG in an open loop, at 30 % of the rate that the cluster bears. Windows in which a drain is
+paused, goes on, and goes on with fast maps alternate in one run. The same OSD is then put out in one step under the
+release's defaults, and stopped. The bench needs root and a quiet machine, and takes about 20 minutes.
 
 Example: make bench-ceph RELEASE=tentacle ARGS="--scheduler mclock_scheduler --json curves.json --picture curves.png"
 """
@@ -259,7 +259,7 @@ HEADINGS = (
 
 
 def _table(result: dict[str, Any]) -> None:
-    """What the run showed, for people: one row a way to lose a disk, and whether the aims are met."""
+    """Print the results: one row for each kind of window and each other run, and whether the aims are met."""
     due = f"{result['due_a_second']:.0f} operations a second due"
     table = Table(title=f"{result['release']}, {result['scheduler']}, {result['osds']} OSDs, {due}")
     for heading in HEADINGS:

@@ -1,12 +1,13 @@
-"""The clients, as the release's own interpreter runs them: 4 KiB reads and writes that arrive when they arrive.
+"""The clients, which the release's own interpreter runs: 4 KiB reads and writes in an open loop.
 
-Open loop: an operation is due at its time whether or not earlier ones have come back, and its latency counts from
-then; so a cluster that stalls cannot hide the operations that were due meanwhile. Arrivals are Poisson. Times are
-`time.monotonic()`, which all processes of a machine share.
+In an open loop an operation is due at its time whether or not earlier ones have come back, and its latency counts from
+then. A cluster that stalls can therefore not hide the operations that were due meanwhile. Arrivals are Poisson. Times
+are `time.monotonic()`, which all processes of a machine share.
 
-Given: path of ceph.conf, client name, keyring, then a line of JSON on stdin for each order: {"rate": operations a
-second}, or end of file to stop. Pools and objects come first: {"pools": {name: objects}}. Told on stdout, twice a
-second: a list of [due, milliseconds or null where it failed, pool, object].
+The arguments are the path of ceph.conf, the client name and the keyring. Each line on stdin is JSON. The first line
+names the pools and the number of their objects: {"pools": {name: objects}}. Each further line is an order, {"rate":
+operations a second}, and the end of file stops the clients. Twice a second the clients print a line of JSON on stdout
+with the operations that have ended: a list of [due, milliseconds or null where it failed, pool, object].
 """
 
 import json

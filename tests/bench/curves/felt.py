@@ -1,4 +1,4 @@
-"""What clients felt, from what each operation took: windows, ratios with their intervals, PGs held up at once."""
+"""The latency of the clients, computed from each operation: windows, ratios with intervals, and PGs held up at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Window:
 
 
 def window(ops: Sequence[Op], begin: float, end: float) -> Window:
-    """What clients felt in [begin, end); `ops` also holds those due some seconds earlier."""
+    """Return the clients' figures in [begin, end). `ops` also holds operations that were due some seconds earlier."""
     due = [op for op in ops if begin <= op.due < end]
     took = np.array([op.ms for op in due] or [0.0])
     return Window(

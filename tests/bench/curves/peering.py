@@ -1,9 +1,9 @@
-"""What moving one PG costs the operations on it: `python -m tests.bench.curves.peering --release reef`.
+"""The cost of moving one PG for the operations on it: `python -m tests.bench.curves.peering --release reef`.
 
-A cluster of 5 hosts of one OSD, 32 PGs of three copies with short logs (so that a new member is filled by backfill),
-clients on every PG. PGs are moved one by one: by the pin alone, and by the pin with `osd pg-temp` in the same map;
-with --fast also under `paxos_propose_interval` 0.25, the least that `policy.fast_maps_seconds` takes, and 0.1. About
-10 s a move. Root is needed.
+The cluster has 5 hosts of one OSD, and 32 PGs of three copies with short logs, so that a new member is filled by
+backfill. Clients read and write on every PG. PGs are moved one by one: by the upmap item alone, and by the upmap item
+with `osd pg-temp` in the same map. With --fast they are also moved under a `paxos_propose_interval` of 0.25 s, the
+least that `policy.fast_maps_seconds` takes, and of 0.1 s. A move takes about 10 s. Root is needed.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _POOL, _OBJECTS, _RATE = "moved", 256, 250.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one PG's move."""
+    """The cost of one PG's move."""
 
     pg: str
     intervals: int
-    """How often the PG peered."""
+    """The number of times that the PG peered."""
     worst_ms: float
     slow: int
     """Operations over 250 ms."""
     waits: tuple[float, ...]
     """The longest wait in ms each time that operations were held up over 250 ms."""
     served: bool
-    """Whether every operation came back."""
+    """True if no operation of the clients has failed up to the end of the move."""
 
 
 def laboratory(cluster: MiniCluster) -> Clients:
@@ -76,7 +76,10 @@ def untouched(cluster: MiniCluster) -> list[dict[str, Any]]:
 def move(
     cluster: MiniCluster, live: Cluster, clients: Clients, pg: dict[str, Any], *, member: int, told: bool
 ) -> Cost:
-    """Move one member (0 leads) of a PG to an OSD that has none of it, and wait until it is there."""
+    """Move one member of a PG to an OSD that has none of the PG, and wait until the member is there. Return the cost.
+
+    member: the position in `up`, 0 for the primary. `told`: whether `osd pg-temp` is set in the same map.
+    """
     name, up = pg["pgid"], list(pg["up"])
     target = next(osd for osd in cluster.osds() if osd not in up)
     before, begin = count_intervals(cluster, name), time.monotonic()

@@ -1,9 +1,10 @@
-"""What maps cost monitors and OSDs: `python -m tests.bench.curves.price --release pacific`. Root; about 5 minutes.
+"""The cost of OSD maps for monitors and OSDs: `python -m tests.bench.curves.price --release pacific`.
 
-Three monitors and a few OSDs, in a map that has room for 6,000. One client changes the map as fast as it is answered,
-so that maps come as fast as `paxos_propose_interval` lets them. For each interval: maps a second, processor seconds a
-map of a monitor and of an OSD, the leader's commit latency, and the bytes of an incremental and of a full map. The
-last lines reckon a cluster of 6,000 OSDs from that, at the rates named.
+The bench needs root, and takes about 5 minutes. It starts three monitors and a few OSDs, with a map that has room for
+6,000 OSDs. One client changes the map as fast as it is answered, so that maps come as fast as `paxos_propose_interval`
+lets them. The table has for each interval the maps a second, the processor time of a monitor and of an OSD for a map,
+and the commit latency of the monitors' leader. The line above the table has the bytes of an incremental and of a full
+map. The last lines compute the cost in a cluster of 6,000 OSDs from these figures, at the rates that they name.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OWN_SECTION = "[mon.{name}]\nmon_data = $run_dir/../mon-{name}\n"
 
 @dataclass(frozen=True, slots=True)
 class MapPrice:
-    """Of one interval."""
+    """The rate and the cost of maps at one interval."""
 
     interval: float
     maps_per_second: float
@@ -152,7 +153,10 @@ def read_incrementals(cluster: MiniCluster, epochs: Iterable[int]) -> list[int]:
 
 
 def reckon(prices: list[MapPrice], full_bytes: int, incremental: float, rates: Iterable[float]) -> list[str]:
-    """What a cluster of 6,000 OSDs pays a second at these rates. Processor time grows with the map's bytes at most."""
+    """Return a line for each rate with the cost a second in a cluster of 6,000 OSDs.
+
+    Processor time is taken to grow in proportion to the map's bytes, which is an upper bound.
+    """
     scale = LARGE_MAP_BYTES / full_bytes
     monitor = statistics.median(price.monitor_cpu_per_map for price in prices) * scale
     osd = statistics.median(price.osd_cpu_per_map for price in prices) * scale

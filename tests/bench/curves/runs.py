@@ -48,7 +48,7 @@ class Run:
     maps: int = 0
     """OSD maps that were made in it."""
     moved_bytes: int = 0
-    """By the maps before and after."""
+    """The bytes that moved, by the maps before and after the run."""
     note: str = ""
 
     @property
@@ -113,11 +113,14 @@ class Bench:
         return run
 
     def epoch(self) -> int:
-        """Of the newest OSD map."""
+        """Return the epoch of the newest OSD map."""
         return int(self.cluster.json("osd stat")["epoch"])
 
     def _placed(self) -> dict[str, tuple[list[int], int]]:
-        """Who serves each PG, and the bytes of one shard: what moved is told by maps, not by counters (ceph.md c)."""
+        """Return the OSDs that serve each PG, and the bytes of one shard.
+
+        Moved bytes are computed from maps, not from counters (ceph.md c).
+        """
         return {
             pg["pgid"]: (
                 pg["acting"],
@@ -183,7 +186,7 @@ class Bench:
 
 
 class Drainage:
-    """predrain's own controller over the live cluster; it acts only while it is told to."""
+    """predrain's own controller over the live cluster. The controller acts only in the methods of this class."""
 
     def __init__(self, cluster: MiniCluster, victim: int, policy: Policy, say: Say) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -193,7 +196,7 @@ class Drainage:
         live = LiveCluster(self._channel, now, senses=senses)
         self.policy, self._say, self._cluster = policy, say, cluster
         self._cadence = LookCadence(policy)
-        # What a controller sets, another one must find in the cluster: without keys there it sets no fast maps.
+        # A controller sets fast maps only with a config_key store, where another controller can find the setting.
         keep = SignedKeys(ConfigKeys(self._channel), "a key for benches, of thirty-two letters or more")
         self.controller = Controller(live, self._store, policy, keep=keep)
         self.controller.tick(now())
@@ -202,7 +205,7 @@ class Drainage:
 
     @property
     def drain(self) -> Drain:
-        """As the store has it."""
+        """The drain as the store has it."""
         return self.controller.requests.get_drain(self._id)
 
     @property

@@ -1,4 +1,4 @@
-"""What the bench of the three curves makes of operations' times."""
+"""Tests of the figures that the bench of the three curves computes from the times of operations."""
 
 from __future__ import annotations
 

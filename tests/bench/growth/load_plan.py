@@ -25,10 +25,13 @@ Values = dict[MeasureName, float]
 class LoadPlan:
     """The load of every size.
 
-    rounds: readings of each disk that are sent as fast as they are scored. least: readings that are sent so at least,
-    so that the processor time of a small fleet can be measured. steady_seconds: of `rate` readings a second. restarts:
-    starts on the same store, of which the one with the least processor time counts. settles: the load of one
-    process begins once the service has done what it does once after a start, and is at rest, as a person finds it.
+    - rounds: The readings of each disk that are sent as fast as they are scored.
+    - least: The least number of readings that are sent in this way, so that the processor time of a small fleet can be
+      measured.
+    - steady_seconds: The seconds for which `rate` readings a second are sent.
+    - restarts: The number of starts on the same store. The start with the least processor time counts.
+    - settles: True if the load of one process begins only when the service is at rest. The service has then done all
+      work that it does once after a start.
     """
 
     rounds: int = 2

@@ -1,4 +1,4 @@
-"""What is measured at each size, its goals, and the size at which a figure bends."""
+"""The measures that are taken at each size, their goals, and the size at which the line of a measure bends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_BEND = 0.1
 
 
 class GrowthSeries(StrEnum):
-    """How predrain runs while it is measured."""
+    """The ways in which predrain runs while it is measured."""
 
     ONE_PROCESS = "one process"
     TWO_WORKERS = "two workers"

@@ -48,7 +48,7 @@ class MeasuredService:
         return ProcessProbe((self.process.pid,))
 
     def is_ready(self) -> bool:
-        """Whether the forecaster is loaded and all states are read back."""
+        """Return whether the forecaster is loaded and all states are read back."""
         with closing(http.client.HTTPConnection(self.address, timeout=compute_patience(self.disks))) as way:
             way.request("GET", "/readyz")
             return way.getresponse().status == 200
