@@ -188,7 +188,7 @@ bench: .venv/.dev ## rate, memory and ratio to a baseline of the same run (ARGS=
 bench-growth: .venv/.dev ## what 500 to 50,000 disks take, and where each figure bends, as a table and dist/growth.png (ARGS=--large: 300,000 too)
 	@$(PY) -m tests.bench.growth --picture dist/growth.png $(ARGS)
 
-bench-ceph: .venv/.dev ## what clients feel while a disk is drained, put out, or dies: a real cluster, root, 15 minutes (RELEASE=...)
+bench-ceph: .venv/.dev ## latency of clients while a disk is drained, put out, or dies: a real cluster, root, 20 minutes (RELEASE=...)
 	@if [ "$(RELEASE)" = pacific ]; then .ci/apt --asleep $(CEPH_PACKAGES); \
 	  else .ci/apt debootstrap && .venv/bin/python -m tests.system.ceph.roots $(RELEASE); fi
 	@$(PY) -m tests.bench.curves --release $(RELEASE) $(ARGS)

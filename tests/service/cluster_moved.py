@@ -27,7 +27,10 @@ Json = dict[str, Any]
 
 
 def fresh_changes(epoch: int) -> Json:
-    """What nobody has changed yet. `moves`: by PG since when it moves, and its members before that."""
+    """Return the changes of a cluster that no command has changed yet.
+
+    `moves` has, by PG, the time at which its move began and its acting set before that.
+    """
     return {
         "epoch": epoch, "upmaps": {}, "weights": {}, "flags": {}, "options": {}, "balancer": None, "moves": {},
     }  # fmt: skip

@@ -2,8 +2,8 @@
 
     python cluster_played.py RECORDING SHARED -I -c PROGRAM
 
-The map and the statistics are those of the recording and never change. What the cluster keeps (config-keys) and the one
-lock lie in the file SHARED. The lock class of OSDs is answered in Ceph's own encoding.
+The map and the statistics are those of the recording and never change. The file SHARED holds the cluster's config-keys
+and the one lock. The answers for the lock class of OSDs have Ceph's own encoding.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 @contextmanager
 def shared(path: Path) -> Iterator[dict[str, Any]]:
-    """What all processes see, while no other one does."""
+    """Yield the state that all processes share, and write it back; no other process can read the file meanwhile."""
     with path.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)

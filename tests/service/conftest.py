@@ -1,4 +1,4 @@
-"""A house on real files with the bundle that ships, and the same house over real HTTP on a free port."""
+"""An application on real files with the bundle that ships, and the same application over real HTTP on a free port."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def forecaster() -> BundledForecaster:
 
 @dataclass
 class Place:
-    """What a house stands on, so that a test can make another one on the same files."""
+    """The parts of an application that a test can use again to make another application on the same files."""
 
     state: StateDir
     clock: SetClock
@@ -105,7 +105,7 @@ class Place:
         channels: Sequence[NotificationChannel] = (),
         digest: Callable[[NoteStore], DailyDigest] | None = None,
     ) -> Application:
-        """A house as a start of the service makes it."""
+        """Return an application as a start of the service makes it."""
         ports = ApplicationPorts(
             log or SqliteLog(self.state.log),
             SqliteStore(self.state.store),
@@ -134,7 +134,7 @@ def application(place: Place) -> Iterator[Application]:
 
 
 def shut(application: Application) -> None:
-    """Stop a house and let go of its files."""
+    """Stop an application and close its files."""
     application.stop()
     application.log.close()
     application.store.close()
@@ -145,7 +145,7 @@ Serve = Callable[[Application], "Site"]
 
 @dataclass
 class Site:
-    """A house over HTTP."""
+    """An application over HTTP."""
 
     application: Application
     client: httpx2.Client
@@ -163,7 +163,7 @@ class Site:
 
 @pytest.fixture
 def serve(place: Place) -> Iterator[Serve]:
-    """Serves a house with a real server on a free port."""
+    """Yield a function that serves an application with a real server on a free port."""
     stops: list[Callable[[], None]] = []
 
     def serving(application: Application) -> Site:

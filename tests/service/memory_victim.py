@@ -28,7 +28,7 @@ KEY = b"between two processes of one test"
 MOVED_BEFORE_HUNGER = 2
 """PGs that the drain has moved before the process begins to eat memory."""
 TICK_SECONDS = 0.5
-"""Between two looks from then on: a tiny drain would else be over before memory is."""
+"""The seconds between two ticks once the process eats memory. A tiny drain would else end before memory runs out."""
 
 
 class SharedCluster:
@@ -38,7 +38,7 @@ class SharedCluster:
         self._cluster, self._lock = cluster, threading.Lock()
 
     def view(self) -> ClusterView:
-        """What the cluster shows."""
+        """Return the present view of the cluster."""
         with self._lock:
             return self._cluster.view()
 

@@ -17,7 +17,7 @@ def outlook(status: Status) -> Outlook:
 
 
 def announced(*statuses: Status) -> Announcements:
-    """What a process knows that has announced these outlooks of one reading in turn."""
+    """Return the memory of a process that has announced these outlooks of one reading in turn."""
     known = Announcements()
     for status in statuses:
         known.remember_alerts(known.select_news([outlook(status)]))

@@ -1,4 +1,4 @@
-"""The log notes where the audit ends, so that an audit that is made anew or cut in the store is found out."""
+"""The log notes where the audit ends, so that the doctor finds an audit that was recomputed or cut in the store."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Service:
         self.marks.step()
 
     def examine(self) -> dict[str, Finding]:
-        """What the doctor says of the audit."""
+        """Return the doctor's findings about the audit, by their subject."""
         (look,) = (look for name, look in LOOKS if name == "audit")
         return {one.what: one for one in look(self.settings, self.clock)}
 
@@ -71,7 +71,10 @@ class Service:
         return list(self.store._database.read(lambda found: found.execute(ordered).scalars().all()))
 
     def forge(self, change: Callable[[list[tuple[int, bytes]]], list[tuple[int, bytes]]]) -> None:
-        """Make the whole chain anew over changed lines, as somebody who knows of it and may write to the database."""
+        """Recompute the whole chain over changed lines.
+
+        A person who knows of the chain and has write access to the database can do so.
+        """
         table, mine = store_schema.journal, store_schema.journal.c.drain == AUDIT
 
         def write(connection: object) -> None:

@@ -299,7 +299,7 @@ def test_a_damaged_backup_leaves_nothing_behind(
 
 
 def forged(path: Path, members: Sequence[tarfile.TarInfo | tuple[str, bytes]], **head: object) -> Path:
-    """An archive with a manifest that fits what it names, and whatever members."""
+    """Write an archive of any members, with a manifest that fits the files that it names, and return its path."""
     named = [one for one in members if isinstance(one, tuple)]
     files = [
         {

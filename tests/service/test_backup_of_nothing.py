@@ -1,4 +1,4 @@
-"""What could not be restored, or was named by mistake, is refused when the backup is taken, not when it is needed."""
+"""A backup that could not be restored, or has a wrong path, is refused when it is taken and not when it is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody else gets wrong is told with what to do about it, and nothing else stops."""
+"""Mistakes of people and of other systems are reported with a remedy, and no other part of the service stops."""
 
 from __future__ import annotations
 

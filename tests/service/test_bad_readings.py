@@ -1,4 +1,4 @@
-"""Whatever one drive sends, it gets an outlook or a refusal, and the drives beside it keep theirs."""
+"""A drive with odd readings gets an outlook or a refusal, and the drives beside it keep their outlooks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def other_model(reading: Reading) -> Reading:
 
 @dataclass(frozen=True)
 class Odd:
-    """What one drive sends, and what is then held of it and of how many readings nothing is."""
+    """The readings of one drive, the statuses that follow from them, and the number of readings that are refused."""
 
     name: str
     readings: list[Reading]

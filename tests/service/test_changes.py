@@ -1,4 +1,4 @@
-"""Who listens hears of every change, and the less often the more of them listen."""
+"""Each listener hears of every change, and the more listeners there are, the less often each of them hears."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def started(store: SqliteStore, forecaster: BundledForecaster) -> ScoringWorker:
 
 
 def told(made: ScoringWorker, forecaster: BundledForecaster) -> list[Outlook]:
-    """What it would say of every device, now and after one more reading."""
+    """Return the outlooks that the worker would give for every device, now and after one more reading."""
     states = dict(sorted(made._states.items()))
     now = forecaster.compute_outlooks(list(states.values()), NOON, {})
     more = [forecaster.fold(s, [smart_reading(d.split("_")[1], NOON + HOUR)]) for d, s in states.items()]
@@ -105,7 +105,7 @@ class Counting:
 
 
 def restarted(place: Place) -> tuple[Application, int]:
-    """A house that was started on what there is, and how many readings that took."""
+    """Return an application that was started on the existing files, and the number of readings that it folded."""
     counting = Counting(place.forecaster)
     application = replace(place, forecaster=counting).application()  # type: ignore[arg-type]
     application.start()

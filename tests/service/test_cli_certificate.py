@@ -1,4 +1,4 @@
-"""Commands beside a service that speaks TLS, and were not told its settings."""
+"""Commands beside a service that speaks TLS, without the settings of that service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is shown, approves and waits for at the command line."""
+"""Drains at the command line: a person sees a plan, approves it and waits for the end."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_the_hand_over_command_reports_the_asked_service_and_its_answer(
 
 
 def _list_said(stderr: str) -> list[str]:
-    """What the command said, without the log lines of the service in this process."""
+    """Return the lines that the command wrote, without the log lines of the service in this process."""
     return [said for said in stderr.splitlines() if said.startswith("predrain: ")]
 
 

@@ -47,7 +47,7 @@ UNITS = (
     "rows",
     "seed",
 )
-"""What a number counts, one of which its help says; a seed counts nothing."""
+"""The words for units: the help of each option with a number names one of them. A seed has no unit."""
 
 
 @pytest.mark.slow

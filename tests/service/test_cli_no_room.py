@@ -1,4 +1,4 @@
-"""Commands whose output, or whose state, finds no room: told as that, with the cure, and never as done."""
+"""Commands that find no room for their output or their state report that with the cure, and never report success."""
 
 from __future__ import annotations
 

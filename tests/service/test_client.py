@@ -118,7 +118,7 @@ def test_a_state_and_a_field_of_a_later_release_are_read(site: Site, client: Cli
 
 
 class Flaky:
-    """A server that answers as it is told, one answer a request, and keeps what it was sent."""
+    """A server that gives one of the prepared answers to each request, and keeps the requests."""
 
     def __init__(self, answers: list[tuple[int, dict[str, str], bytes]]) -> None:
         self.asked: list[tuple[str, str, dict[str, str]]] = []

@@ -229,7 +229,7 @@ def test_readings_spooled_while_the_service_was_away_reach_it_after_a_kill_of_th
 
 
 def record_of(value: bytes) -> tuple[str, datetime]:
-    """What a reading is known by."""
+    """Return the device and the time of a reading, which identify it."""
     reading = decode_envelope(value, Reading).body
     return reading.device, reading.taken_at
 

@@ -1,4 +1,4 @@
-"""What a person sees and says while the controller looks, drafts, and ends."""
+"""The views and requests of a person while the controller polls the cluster, drafts a drain, and ends."""
 
 from __future__ import annotations
 

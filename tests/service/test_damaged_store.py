@@ -1,7 +1,7 @@
 """Damage in the store's file: whole pages are refused at the start and by the doctor, single rows are left out.
 
-A page of the file is really overwritten, at places that a seed chooses. What follows is either a sentence or no change
-at all: never an unexpected error, and never a start that has forgotten what was there.
+A page of the file is really overwritten, at places that a seed chooses. The damage leads either to a sentence or to no
+change at all. It never leads to an unexpected error, or to a start that has forgotten the stored data.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def settings_of(state: StateDir) -> Settings:
 
 
 def told(store: Store) -> list[Any]:
-    """What the store answers of all that can be checked: documents have checksums, lines have digests."""
+    """Return the store's answers from all that it can check: documents have checksums, lines have digests."""
     return [
         store.latest_readings(),
         [store.readings(one) for one in (written.DEVICE, "ST4000DM000_7")],  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def test_a_page_overwritten_anywhere_is_told_or_changes_nothing(
 
 @pytest.fixture(scope="module")
 def whole(filled: StateDir) -> list[Any]:
-    """What an undamaged store answers."""
+    """Return the answers of an undamaged store."""
     with closing(SqliteStore(filled.store)) as store:
         return told(store)
 

@@ -198,7 +198,10 @@ def test_a_view_that_is_too_old_holds_a_test_back(asked_world: World) -> None:
 
 
 def test_a_snapshot_that_is_old_because_nothing_changed_holds_no_test_back(asked_world: World) -> None:
-    """A calm cluster is polled and nobody is told of it, so the snapshot keeps the view of the last change."""
+    """Check that an old snapshot of a calm cluster holds no test back.
+
+    The polls of a calm cluster notify nobody, so the snapshot keeps the view of the last change.
+    """
     world = asked_world
     ask(world)
     old = world.application.get_snapshot()

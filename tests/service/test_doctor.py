@@ -38,7 +38,7 @@ Told = Callable[..., dict[str, Finding]]
 
 @pytest.fixture
 def told(tmp_path: Path) -> Told:
-    """What the doctor says of settings, by what it is about."""
+    """Return a function that gives the doctor's findings about settings, by their subject."""
 
     def told(text: str = "", *, send: bool = False) -> dict[str, Finding]:
         file = tmp_path / "predrain.toml"

@@ -75,7 +75,7 @@ def closed(place: Place, serve: Serve) -> Iterator[tuple[World, Site]]:
 
 
 def actor(site: Site) -> dict[str, str]:
-    """Somebody with the scope act alone."""
+    """Return the headers of a caller that has the scopes read and act, and no other."""
     token = CredentialBook(site.application.store, site.application.clock).issue_credential(
         CredentialKind.TOKEN, "ada", [Scope.READ, Scope.ACT], "test"
     )

@@ -56,7 +56,7 @@ class Seated:
 
 @dataclass
 class World:
-    """A house over a tiny cluster."""
+    """An application over a tiny cluster."""
 
     application: Application
     cluster: SimulatedCluster

@@ -1,4 +1,4 @@
-"""What became of the disks of a service: statements count as they were made, and a drain proves nothing of a disk."""
+"""The outcomes of the disks of a service: statements count as they were made, and a drain proves nothing of a disk."""
 
 from __future__ import annotations
 

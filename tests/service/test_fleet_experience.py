@@ -1,4 +1,4 @@
-"""What a bundle learned from its fleet outlives the process, and how bundles compare is printed."""
+"""The experience of a bundle with its fleet outlives the process, and a command prints a comparison of bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `predrain up` takes on a small machine: one process with the disks of one host, read as a home lab has them."""
+"""The memory and processor time of `predrain up` on a small machine.
+
+One process serves the disks of one host, and a collector reads the disks as in a home lab.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A past that is imported while workers score is in the next outlook, whatever they remember of the drives."""
+"""A past that is imported while workers score is in the next outlook, even if a worker remembers the drive."""
 
 from __future__ import annotations
 

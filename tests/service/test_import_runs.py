@@ -1,4 +1,4 @@
-"""`predrain data import`: through acceptance into the store, resumable at any line, counted and told."""
+"""`predrain data import` takes readings through acceptance into the store, resumes at any line, and reports counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a JSON text would cost is counted before anything is built of it."""
+"""The cost of a JSON text is counted before a parser builds any value of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def limits(**changed: int) -> StructureLimits:
 
 
 def counted(text: bytes, size: int, **changed: int) -> StructureExcess | None:
-    """What a counter says of `text`, fed in pieces of `size` bytes."""
+    """Return the excess that a counter finds in `text`, fed in pieces of `size` bytes, or None."""
     counter = StructureCounter(limits(**changed))
     for start in range(0, len(text), size):
         if excess := counter.feed(text[start : start + size]):

@@ -1,4 +1,4 @@
-"""What was announced is kept for each disk: no start repeats it, whatever the log still has."""
+"""The store keeps the announcement of each disk, so that no start repeats it, even if the log has dropped it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A controller that the kernel kills for want of memory in the middle of a drain: the next one goes on where it was."""
+"""If the kernel kills a controller for lack of memory in the middle of a drain, the next one continues the drain."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def outlook(number: int, hours: float, status: Status = Status.GOOD) -> Outlook:
 
 @dataclass
 class Known:
-    """What a fleet knows; each step changes a part of it."""
+    """The facts that a fleet knows; each step changes a part of them."""
 
     readings: dict[DeviceId, Reading]
     outlooks: dict[DeviceId, Outlook]

@@ -1,4 +1,4 @@
-"""What a house remembers and tells: announcements, curves, changes, seals, bundles."""
+"""The facts that an application remembers and reports: announcements, curves, changes, plan ETags, bundles."""
 
 from __future__ import annotations
 

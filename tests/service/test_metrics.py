@@ -1,4 +1,4 @@
-"""What Prometheus is told: by host and by model, of drains under way, and of the rest when the store is away."""
+"""The metrics for Prometheus: by host and by model, of drains under way, and of the rest when the store is away."""
 
 from __future__ import annotations
 

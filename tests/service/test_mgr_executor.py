@@ -52,7 +52,7 @@ STEP = RequestedStep("id1", "-", 0, 1, 0.0, "osd.0/reweight", "0.5")
 
 @dataclass
 class SimulatedMgr:
-    """What the module asks of its mgr, answered from the simulated cluster."""
+    """The calls of the module to its mgr, answered from the simulated cluster."""
 
     cluster: SimulatedCluster | Watched
     halt: str | None = None

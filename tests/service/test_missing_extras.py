@@ -21,7 +21,7 @@ from tests.measure.source import list_product_files
 from tests.service.without_extras import list_requirements, run_without_extras
 
 OF_CEPH = {"rados", "ceph_argparse", "mgr_module", "bcrypt"}
-"""What the cluster's own packages bring."""
+"""The modules that the cluster's own packages bring."""
 
 
 def run_main(words: list[str]) -> str:

@@ -29,23 +29,23 @@ def at(hours: float) -> datetime:
 
 
 def old(hours: float) -> Reading:
-    """As its old host reads it."""
+    """Return the old host's reading of the disk."""
     return smart_reading("MOVED", at(hours))
 
 
 def good(hours: float) -> Reading:
-    """As its new host reads it."""
+    """Return the new host's reading of the disk."""
     return replace(old(hours), host=NEW)
 
 
 def gone(hours: float) -> Reading:
-    """As its old host misses it."""
+    """Return the old host's report that the disk is gone."""
     why = "/dev/sda is listed no more: pulled, or off the bus"
     return Reading(DISK, OLD, at(hours), at(hours), Unreadable(at(0), why, UnreadableCause.DEVICE_GONE))
 
 
 def dying(hours: float) -> Reading:
-    """As the old host reads the disk while it fails."""
+    """Return the old host's reading of the disk while it fails."""
     return smart_reading("MOVED", at(hours), pending=int(200 * (hours + 1)), passed=False)
 
 
@@ -55,7 +55,7 @@ def work(application: Application) -> None:
 
 
 def told(application: Application, *readings: Reading) -> Status:
-    """What the disk is judged after its week on the old host and these."""
+    """Return the disk's status after its week on the old host and these readings."""
     assert application.ingest([*week_of("MOVED", SWAPPED - timedelta(minutes=30)), *readings]).refused == ()
     work(application)
     return application.store.latest_outlooks()[DISK].status

@@ -1,4 +1,4 @@
-"""What a worker remembers of an outlook is all that the next one counts on from."""
+"""The summary of an outlook that a worker remembers is all that the next outlook builds on."""
 
 from __future__ import annotations
 

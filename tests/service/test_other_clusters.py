@@ -1,5 +1,6 @@
-"""Other clusters: their services are asked over HTTP, their drive models add up, and a model that turns bad there is
-told here.
+"""Other clusters: the service asks their services over HTTP and adds up their drive models.
+
+A model that turns bad in another cluster is a cause here.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_the_table_marks_the_setting_that_is_set(
 
 
 def ask_until_made(previewer: PolicyPreviewer, place: Place, policy: Policy | None = None) -> PreviewState:
-    """What the previewer says once nothing is being made any more."""
+    """Request the preview until none is being made any more, and return the previewer's state."""
     with (
         closing(SqliteStore(place.state.store)) as store,
         closing(Scorebook(place.state.scorebook)) as scorebook,

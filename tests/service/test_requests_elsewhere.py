@@ -1,4 +1,4 @@
-"""A request made at a controller that does not lead: the leader carries it out, once, whoever is killed meanwhile."""
+"""A request at a controller that does not lead: the leader carries it out once, also when a controller is killed."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ OTHER_CLUSTER = "11111111-1111-4111-8111-111111111111"
 
 
 class Killed(BaseException):
-    """What `kill -9` looks like from inside."""
+    """The end of a process by `kill -9`, seen from inside."""
 
 
 @dataclass
 class DyingKeep(KeepInMemory):
-    """A keep whose process is killed before the call after the next `calls`."""
+    """A config_key store whose process is killed after the next `calls` calls, before the one that follows."""
 
     calls: int = 10**9
 
@@ -141,7 +141,7 @@ class Company:
     def ask(
         self, control: DrainControl, kind: RequestKind, id_: str = "", seal: str = "", **said: Any
     ) -> Drain:
-        """What a person asks of a controller, in the name of `CALLER` if no other one is given."""
+        """Make a person's request at a controller, in the name of `CALLER` if no other caller is given."""
         return control.execute_request(
             PersonRequest(kind, self.cluster.now, said.pop("caller", CALLER), id_, seal, **said)
         )
@@ -152,7 +152,7 @@ class Company:
 
 
 def memory_of(control: DrainControl) -> KeepInMemory:
-    """What lies below the signatures of a controller's keep."""
+    """Return the store in memory that lies below the signatures of a controller's config_key store."""
     assert isinstance(control.live.keep, SignedKeys)
     assert isinstance(control.live.keep.keep, KeepInMemory)
     return control.live.keep.keep

@@ -33,7 +33,7 @@ FORGER = HostName("forger")
 
 @pytest.fixture
 def seated(place: Place) -> Iterator[tuple[Application, HostName]]:
-    """A house beside a simulated cluster that has the disk under osd.0, and the host of osd.0."""
+    """Yield an application beside a simulated cluster that has the disk under osd.0, and the host of osd.0."""
     spec = build_tiny_cluster(1)
     osds = (replace(spec.osds[0], device=DISK, model="ST4000DM000"), *spec.osds[1:])
     cluster = SimulatedCluster(replace(spec, osds=osds), 1, NOON)

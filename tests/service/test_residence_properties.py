@@ -1,4 +1,4 @@
-"""What holds for every interleaving of two hosts that name one disk, however its readings are batched or delivered."""
+"""Properties of every interleaving of two hosts that name one disk, however its readings are batched or delivered."""
 
 from __future__ import annotations
 

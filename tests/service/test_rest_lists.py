@@ -1,4 +1,4 @@
-"""Lists over REST: pages joined are the whole, what changed is told apart, and nothing is written twice."""
+"""Lists over REST: joined pages are the whole, changes can be read alone, and no unchanged row is written twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from predrain.service.rest.list_answers import IncrementalList
 from predrain.service.rest.osd_routes import OsdPage, _create_osd_list
 from predrain.service.rest.status_routes import CachedFleetCounts
 from tests.service.conftest import NOON, SetClock, Site, smart_reading
-from tests.service.test_drains import World, proposed, seated, site, world  # noqa: F401  (fixtures of a house over a cluster)
+from tests.service.test_drains import World, proposed, seated, site, world  # noqa: F401  (fixtures of an application over a cluster)
 from tests.service.test_worker import work
 
 VIEW = seated().view()
@@ -38,7 +38,7 @@ FLEETS = st.dictionaries(st.integers(0, 11), st.booleans(), max_size=12)
 
 
 class Watched:
-    """A house whose cluster changes as a test says, and its list of OSDs."""
+    """An application whose cluster changes as a test says, and its list of OSDs."""
 
     def __init__(self, folder: Path) -> None:
         def no_forecaster() -> Any:

@@ -205,7 +205,7 @@ def test_a_list_that_is_asked_for_is_written_anew_before_anybody_hears_of_the_ch
     assert len(site.client.get("/api/v1/devices").json()["items"]) == 1
     site.application.ingest([smart_reading("B")])
     work(site.application)
-    monkeypatch.setattr(IncrementalList, "build_page", None)  # whoever had to write it would fail
+    monkeypatch.setattr(IncrementalList, "build_page", None)  # a request that builds a page would fail
     assert len(site.client.get("/api/v1/devices").json()["items"]) == 2
 
 

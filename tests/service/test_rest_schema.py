@@ -68,7 +68,8 @@ def _try(requests: Any, headers: dict[str, str]) -> None:
         phases=(Phase.explicit, Phase.generate), database=None,
     )  # fmt: skip
     def holds(case: schemathesis.Case) -> None:
-        # What its form allows need not be there (cursors, targets), and of an array each item is refused by itself.
+        # A value of the allowed form need not exist (cursors, targets), and may be refused. The service refuses each
+        # item of an array by itself, so an array with a wrong item may be accepted.
         excluded = [positive_data_acceptance]
         if case.path in ("/api/v1/readings", "/api/v1/latency"):
             excluded.append(negative_data_rejection)

@@ -1,4 +1,4 @@
-"""What is too old goes, what still counts stays, and nobody who only looks back keeps it."""
+"""Old records are dropped, records that still count stay, and a process that only looks back holds none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def later(application: Application, days: float) -> datetime:
 
 
 def held(place: Place, topic: Topic) -> int:
-    """How many records of a topic the log's file still has; a group of readers would hold them."""
+    """Return the number of records of a topic in the log's file.
+
+    The function reads the file itself, because a group of readers would hold the records.
+    """
     with sqlite3.connect(place.state.log) as file:
         (count,) = file.execute("SELECT count(*) FROM records WHERE topic = ?", (topic,)).fetchone()
     file.close()

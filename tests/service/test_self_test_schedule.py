@@ -103,7 +103,7 @@ def test_the_schedule_asks_one_disk_of_a_host_at_a_time_and_stops_at_a_halt(
             application.store, desk, application.get_snapshot(), table, application.clock.now()
         )
 
-    assert look() == 0  # the first look begins the periods
+    assert look() == 0  # the first poll begins the periods
     application.clock.sleep(DAY.total_seconds())
     application.halt("storm", "anna")
     assert look() == 0

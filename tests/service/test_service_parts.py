@@ -41,7 +41,7 @@ DISK = DeviceId("ST4000DM000_A")
 
 @dataclass
 class Premises:
-    """What all processes share, and the applications on it."""
+    """The parts that all processes share, and the applications that use them."""
 
     folder: Path
     forecaster: BundledForecaster
@@ -258,7 +258,7 @@ def test_a_controller_of_its_own_needs_a_cluster_and_no_hand(
 
 
 def asking(page: Application, meanwhile: object) -> None:
-    """What happens each time that the page waits for an answer."""
+    """Let `meanwhile()` run each time that the page waits for an answer."""
     elsewhere = page.control._elsewhere
     assert elsewhere is not None
     elsewhere.sleep = lambda _: meanwhile()  # type: ignore[operator]

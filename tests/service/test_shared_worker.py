@@ -1,4 +1,4 @@
-"""Workers that share the readings: whoever has a drive when, what is stored is what one worker alone would store."""
+"""Workers that share the readings: they store the same as one worker alone, however the drives move between them."""
 
 from __future__ import annotations
 
@@ -203,7 +203,10 @@ def overtaken(
 def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_overwrote(
     overtaken: Overtaken, monkeypatch: pytest.MonkeyPatch, store_fails: bool
 ) -> None:
-    """It had scored a reading before an earlier one came late to the other, and saved its outlook after it."""
+    """Check a worker that scored a reading before an earlier reading came late to the other worker.
+
+    The first worker saved its outlook after the other one had saved its own.
+    """
     slow, store = overtaken.slow, overtaken.store
     assert stored(store) != stored(overtaken.expected)
     if store_fails:
@@ -218,7 +221,10 @@ def test_a_worker_that_stood_still_over_another_ones_work_puts_right_what_it_ove
 def test_a_worker_that_stood_still_does_not_announce_again_what_another_one_announced_meanwhile(
     tmp_path: Path, forecaster: BundledForecaster
 ) -> None:
-    """It was frozen after it had read from the log, for longer than a group waits for a silent member."""
+    """Check a worker that was frozen after it had read from the log.
+
+    The worker was frozen for longer than a group waits for a silent member.
+    """
     parts, store, clock = Partitions(1), SqliteStore(tmp_path / "shared.db"), SetClock()
     log, thawed = Member(parts, 0), Member(parts, 1)
     slow, other = (worker_on(one, store, forecaster, clock=clock) for one in (log, thawed))
@@ -275,7 +281,7 @@ def test_a_worker_frozen_over_an_announcement_corrects_what_a_late_reading_has_m
 
 
 def last_announced(log: Log) -> Status:
-    """What a process is told that starts now."""
+    """Return the severity of the last announcement that a process finds in the log at its start."""
     known = Announcements()
     recall_announcements(log, known)
     (outlook,) = known.list_announced_outlooks().values()

@@ -160,7 +160,7 @@ def test_without_a_cluster_no_key_is_made(
 
 @pytest.fixture
 def mon(monkeypatch: pytest.MonkeyPatch) -> ClosableMon:
-    """A cluster with a drain, the counter and a request of an elder version, and one signed text."""
+    """Return a cluster with a drain, the counter and a request of an older version, and one signed text."""
     drain = whole_drain()
     texts = {
         name_of(drain): encode_drain_copy(drain),

@@ -1,4 +1,4 @@
-"""What root types on the service's host leaves nothing in the state directory that the service cannot read."""
+"""Commands of root on the service's host leave nothing in the state directory that the service cannot read."""
 
 from __future__ import annotations
 

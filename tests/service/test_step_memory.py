@@ -1,4 +1,4 @@
-"""What one step of the worker needs beside what is remembered is bounded, however many readings wait."""
+"""The memory that one step of the worker needs beside its remembered state is bounded, however many readings wait."""
 
 from __future__ import annotations
 

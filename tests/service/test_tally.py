@@ -1,4 +1,4 @@
-"""Who is counted: disks that are there, and nobody twice."""
+"""The counts of a fleet's disks: only disks that are there count, and none counts twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every entrance of text keeps the limit of its row in the reference, whatever is sent, and what comes out is clean."""
+"""Every entrance of text keeps the limit of its row in the reference for any text, and the text behind it is clean."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEERING = ("\x1b", "\x9b", "\x07", "\u202e", "\u2066", "\x00")
 
 
 def sent(site: Site, reading: Reading, at: datetime = NOON) -> Smart | Unreadable | None:
-    """What is known of a disk after one reading of it came in as an envelope; None: it was refused."""
+    """Send one reading of a disk as an envelope, and return the stored state of the disk, or None if it was refused."""
     sealed = envelope(site.application, smart_reading())
     sealed["body"] |= {"device": reading.device, "host": reading.host}
     if isinstance(reading.seen, Unreadable):

@@ -55,7 +55,7 @@ def running(state: Path, *options: str, **popen: object) -> Iterator[tuple[subpr
 
 
 def until(seconds: float, true: object) -> bool:
-    """Whether `true()` came true within so many seconds."""
+    """Return whether `true()` came true within so many seconds."""
     end = idle_seconds() + seconds
     while idle_seconds() < end:
         if true():  # type: ignore[operator]

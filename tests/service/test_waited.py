@@ -1,4 +1,4 @@
-"""Who waits for a drain at the command line."""
+"""Commands that wait for the end of a drain."""
 
 from __future__ import annotations
 

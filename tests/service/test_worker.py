@@ -136,7 +136,7 @@ _FORECASTER: dict[str, object] = {}
 
 
 class Killed(BaseException):
-    """What a killed process would be, from the inside."""
+    """The end of a killed process, seen from inside."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a hostile client tries before anybody asks who it is: floods, bombs, slowness, paths, headers, SQL."""
+"""Attacks of a hostile client at the HTTP entrance: floods, compression bombs, slowness, paths, headers and SQL."""
 
 from __future__ import annotations
 

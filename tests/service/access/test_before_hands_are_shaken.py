@@ -1,4 +1,4 @@
-"""Who connects where TLS is spoken and never shakes hands takes a file as any other, and may keep nobody out by it."""
+"""Connections to the TLS port that never shake hands take an open file each, and keep no other client out."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def serving(
 
 
 def answered(authority: trustme.CA, port: int, within: float) -> bool:
-    """Whether somebody who shakes hands gets an answer in so many seconds, trying again when let go."""
+    """Return whether a client that shakes hands gets an answer in `within` seconds.
+
+    The client tries again each time that the server closes its connection.
+    """
     context = ssl.create_default_context()
     authority.configure_trust(context)
     until = idle_seconds() + within

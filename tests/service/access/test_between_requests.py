@@ -1,4 +1,4 @@
-"""What a client may do between two requests: rest for a while, and hold nothing by it."""
+"""Connections between two requests: a client may be idle for a limited time, and only a request keeps it connected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliveries for which there is no room now: told when to come again, and nothing that was accepted is lost."""
+"""Deliveries that find no free room: the answer names the seconds to wait, and no accepted record is lost."""
 
 from __future__ import annotations
 

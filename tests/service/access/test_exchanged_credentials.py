@@ -1,4 +1,4 @@
-"""What is bound stays bound, whatever it is exchanged for: a cookie may do no more than the token that it came from."""
+"""Credentials keep their bounds when they are exchanged: a cookie may do no more than the token that it came from."""
 
 from __future__ import annotations
 

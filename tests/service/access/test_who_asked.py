@@ -26,7 +26,7 @@ HALT = "/api/v1/halt"
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What strangers ask is on record within a moment."""
+    """Shorten to 0.2 s the time after which the audit has the requests of unknown callers."""
     monkeypatch.setattr("predrain.service.rest.audit_middleware.WINDOW_SECONDS", 0.2)
 
 
@@ -253,7 +253,10 @@ def test_a_host_delivers_what_it_has_read_itself_and_nothing_else(site: Site, pl
 
 
 def until(holds: Any) -> None:
-    """Another process's word is heard at the next look; the test's own time limit ends it."""
+    """Wait until `holds()` is true, since a change by another process takes effect at the next poll.
+
+    The test's own time limit ends a wait that is in vain.
+    """
     pause = threading.Event()
     while not holds():
         pause.wait(0.1)

@@ -1,4 +1,4 @@
-"""The audit holds the whole act in one form, however it was written and by whatever way it came."""
+"""The audit holds each act whole and in one form, for every notation of the request and every way into the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to a real cluster of the simulator is on record, and REST and the command line answer for it."""
+"""The events of a simulated cluster are on record, and REST and the command line report them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What receivers of other people's make accept, as their makers publish it: each check names its source.
+"""The rules of third-party receivers, as their makers publish them: each check names its source.
 
 A check raises AssertionError for a body that the receiver would refuse.
 """

@@ -1,4 +1,4 @@
-"""Scenes for tests of messages: a fleet of good disks, some of which somebody makes sick."""
+"""Snapshots for tests of messages: a fleet of good disks, some of which a test makes sick."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Fleet:
     firmware: Mapping[int, str] = field(default_factory=dict)
     outlooks: dict[DeviceId, Outlook] = field(default_factory=dict)
     announced: dict[DeviceId, Outlook] = field(default_factory=dict)
-    """Where it is another one than the newest."""
+    """The announced outlooks of the disks whose newest outlook is another one."""
     unread: dict[DeviceId, Unreadable] = field(default_factory=dict)
     silent: dict[HostName, datetime] = field(default_factory=dict)
     pulled: dict[DeviceId, datetime] = field(default_factory=dict)

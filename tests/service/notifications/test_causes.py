@@ -1,4 +1,4 @@
-"""What a person may have to hear of: one cause, however many disks."""
+"""The causes that a person may need to know. One cause may cover any number of disks."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 @dataclass
 class Letters:
-    """Who takes digests, or refuses them."""
+    """A channel that takes digests, or refuses them while it is deaf."""
 
     taken: list[tuple[date, str, str]] = field(default_factory=list)
     tried: int = 0
@@ -47,7 +47,7 @@ class Letters:
 
 @dataclass
 class Life:
-    """A service whose clock goes on, and that may start anew at any moment."""
+    """A service whose clock goes on, and that may start again at any moment."""
 
     hour: DigestHour = field(default_factory=lambda: DigestHour(7))
     now: datetime = EVENING

@@ -27,7 +27,7 @@ ROBOTS = (
     "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5",
     "facebookexternalhit/1.1",
 )
-"""What previewers call themselves; Slack and Teams are the first two."""
+"""The user agents of programs that draw previews; Slack and Teams are the first two."""
 STREAMS = ("/api/v1/events",)
 """An answer that never ends."""
 

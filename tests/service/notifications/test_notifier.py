@@ -1,4 +1,4 @@
-"""What channels are told over restarts, failures and silences."""
+"""The messages that channels get over restarts, failures and silences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a reading to a message, in a house on real files; causes and silences over REST."""
+"""The way from a reading to a message in an application on real files, and causes and silences over REST."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ear() -> Ear:
 
 @pytest.fixture
 def told(place: Place, ear: Ear, serve: Serve) -> Iterator[Site]:
-    """A house with one bad disk, over HTTP; it tells `ear`."""
+    """Yield an application with one bad disk over HTTP, whose one channel is `ear`."""
     application = place.application(channels=[ear])
     application.start()
     application.ingest(week_of("A", passed=False))

@@ -17,7 +17,7 @@ HALT = CausePart("halted", "maintenance")
 
 
 def hot_racks() -> tuple[AlertSnapshot, AlertCause, str]:
-    """Forty hot disks on four hosts in two racks: the scene, its one cause, and one rack."""
+    """Return the snapshot of forty hot disks on four hosts in two racks, their cause, and the name of one rack."""
     snapshot = heated(dict.fromkeys(range(40), 60), racks=2)
     cause = next(one for one in find_alert_causes(snapshot) if one.key == "hot")
     return snapshot, cause, sorted(set(snapshot.fleet.racks_of_hosts().values()))[0]

@@ -1,9 +1,9 @@
 """Write the files that version 0.1.0 leaves on disk and in a cluster: `python tests/service/v0_1_0/make_fixtures.py`.
 
 The fixtures beside this file were written once, by the code of 0.1.0 (store version 5), and never change. Every later
-version must read them. They hold the state directory of a service (store, log, access credentials, a promoted bundle, a
-halt that was lifted, a silence), the spool of a collector, and the keys below `predrain/` in the cluster's config-key
-store, all of one drain that is under way on a simulated cluster.
+version must read them. They hold the state directory of a service, the spool of a collector, and the keys below
+`predrain/` in the cluster's config-key store. The state directory has a store, a log, access credentials, a promoted
+bundle, a halt that was lifted and a silence. The service has one drain, which is under way on a simulated cluster.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def write_service(path: Path, out: Path) -> None:
     shut(application)
     assert application.scorer.scorebook is not None
     application.scorer.scorebook.close()
-    # What a start makes anew is not kept.
+    # The fixture leaves out the files that each start makes again.
     for name in ("lock", "url", "token"):
         (state.path / name).unlink(missing_ok=True)
     pack(state.path, out / "state.tar.gz")

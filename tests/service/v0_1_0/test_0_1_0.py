@@ -1,4 +1,4 @@
-"""What version 0.1.0 left on disk and in a cluster is read by this version: `make_fixtures.py` tells what it is."""
+"""This version reads the files that 0.1.0 left on disk and its keys in a cluster. `make_fixtures.py` describes them."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Upgrade:
         return self.state.url.read_text().strip() + "/api/v1/"
 
     def list_lost(self, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-        """What `predrain store rollback` lists for programs."""
+        """Return the list that `predrain store rollback` prints for programs."""
         capsys.readouterr()
         main(["store", "rollback", "--json", "--state", str(self.state.path)])
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -85,7 +85,10 @@ class Upgrade:
 
 @pytest.fixture
 def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
-    """What 0.1.0 left, a minute after its last step. A person has confirmed the keys in the cluster."""
+    """Yield the state and the cluster that 0.1.0 left, a minute after its last step.
+
+    A person has confirmed the keys in the cluster.
+    """
     state = StateDir(tmp_path / "state").ensure_exists()
     shutil.unpack_archive(HERE / "state.tar.gz", state.path, filter="data")
     kept = json.loads((HERE / "cluster_keys.json").read_text())

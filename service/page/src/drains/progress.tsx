@@ -1,4 +1,4 @@
-/** A drain under way: data left, PGs in flight and what clients feel, on one time axis, with its holds shaded. */
+/** A drain under way: data left, PGs in flight and the latency of clients, on one time axis, with its holds shaded. */
 import type { DrainWhole, Intent, Timeline } from "../api/contract.ts";
 import { Lanes, type Band, type Lane } from "../charts/lanes.tsx";
 import type { Point } from "../charts/scale.ts";
