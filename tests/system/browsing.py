@@ -21,7 +21,7 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 SCREENSHOTS = os.environ.get("PREDRAIN_SCREENSHOTS")
 """Folder that pictures for the documentation are written to; none are taken where it is not set."""
 
-# What a person sees within a second takes ten beside other tests, which share two cores with the browser.
+# A change that a person sees within 1 s takes 10 s beside other tests, which share two cores with the browser.
 expect.set_options(timeout=30_000)
 
 
@@ -59,7 +59,7 @@ class Opened:
             self.complaints.append(text)
 
     def address(self, path: str) -> str:
-        """Where a view is."""
+        """Return the address of a view."""
         return self._base + path
 
     def go(self, path: str, token: str | None = None) -> Page:
@@ -69,7 +69,7 @@ class Opened:
         return self.page
 
     def api(self, path: str) -> Any:
-        """What the service itself says."""
+        """Return the service's own answer from its REST interface."""
         answer = self.page.request.get(f"{self._base}/api/v1/{path}")
         assert answer.ok, answer.text()
         return answer.json()
@@ -105,8 +105,10 @@ def many_disks(opened: Opened, count: int, a_host: int, **told: Any) -> dict[str
 
 
 def fits(page: Page) -> bool:
-    """Whether nothing of the page lies beside the window. A page that is too wide makes a phone's `innerWidth` larger
-    too, so that the width that the test has set counts.
+    """Return True if the page is not wider than the window.
+
+    A page that is too wide makes a phone's `innerWidth` larger, too. The page is therefore compared with the width that
+    the test has set.
     """
     size = page.viewport_size
     assert size is not None
@@ -154,7 +156,7 @@ def unreadable_text(page: Page) -> list[str]:
 
 
 def violations(page: Page) -> list[tuple[str, str, list[str]]]:
-    """What axe finds against WCAG 2.1 AA: where, which rule, the first nodes."""
+    """Return what axe finds against WCAG 2.1 AA: the address, the rule, and the first three nodes of each finding."""
     if not AXE.exists():
         missing("axe-core is not installed; run: make setup")
     page.evaluate(AXE.read_text())

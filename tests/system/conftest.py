@@ -31,7 +31,7 @@ class Demo:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Return the address at which the demo answers."""
         return self.address.split("#")[0].rstrip("/")
 
     @property
@@ -88,7 +88,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 @pytest.fixture(scope="session")
 def base_url(finished: Demo) -> str:
-    """Where the finished demo answers."""
+    """Return the address at which the finished demo answers."""
     return finished.url
 
 

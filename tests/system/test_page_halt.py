@@ -1,4 +1,4 @@
-"""The halt stands on every view of the page, on a desk and on a phone, whatever else the page can or cannot show."""
+"""The halt stands on every view of the page, on a desk and on a phone, even if the page can show nothing else."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def held(opened: Opened, **changed: Any) -> dict[str, Any]:
 
 
 def sent_to(page: Page, route: str) -> list[Any]:
-    """What the page sends there; the service does not hear it."""
+    """Catch the page's requests to `route` before they reach the service; return the list of their bodies."""
     sent: list[Any] = []
 
     def hear(asked: Route) -> None:
@@ -45,7 +45,7 @@ def sent_to(page: Page, route: str) -> list[Any]:
 
 
 def make_admin(page: Page) -> None:
-    """Let whoever signs in have the scope admin, as far as the page knows."""
+    """Let each person who signs in have the scope admin, as far as the page knows."""
 
     def answer(asked: Route) -> None:
         if asked.request.method != "GET":
@@ -200,5 +200,5 @@ def test_labels_of_holds_never_overlap_and_their_whole_text_is_in_a_list_for_key
 
 
 def iso(milliseconds: int) -> str:
-    """As REST writes an instant."""
+    """Return the instant as REST writes it."""
     return datetime.fromtimestamp(milliseconds / 1_000, UTC).isoformat()

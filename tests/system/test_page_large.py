@@ -1,7 +1,7 @@
 """Every view of a fleet of 6,000 disks while drains are under way: how soon it shows data, and what a phone cuts off.
 
-The service is a real demo; its lists of OSDs, disks, drains and announcements are answered with 6,000 disks. What the
-service itself needs for these lists is measured by `make bench`.
+The service is a real demo; its lists of OSDs, disks, drains and announcements are answered with 6,000 disks.
+`make bench` measures what the service itself needs for these lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A browser that lost its service for an hour: it says how old its data is, and comes back by itself with all anew."""
+"""A browser that lost its service for an hour: the page says how old its data is, and then comes back by itself and
+fetches everything again.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def deliver(service: Target, serial: str) -> str:
 
 
 def ask_home(service: Target, device: str) -> dict[str, Any]:
-    """What REST says of the disk's home."""
+    """Return the answer of REST about the host that has the disk."""
     request = urllib.request.Request(
         f"http://{service.address}/api/v1/devices/{device}/host",
         headers={"Authorization": f"Bearer {service.token}"},

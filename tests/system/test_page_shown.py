@@ -1,4 +1,4 @@
-"""What the page shows when things are large, old, away or off: nothing is cut, silent or told otherwise elsewhere."""
+"""The page when things are large, old, away or off: it cuts nothing, hides nothing, and says the same everywhere."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def choose_rows_on_page(page: Page, count: int) -> Locator:
 
 
 def is_written_as(cell: str, value: object) -> bool:
-    """Whether a cell of the file says a value of the command line; numbers to ten digits."""
+    """Return True if a cell of the file has a value of the command line. Numbers may differ by 1e-8 of the value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return cell != "" and float(cell) == pytest.approx(value, rel=1e-8)
     return cell == (value or "")

@@ -1,4 +1,6 @@
-"""What a person types on the page stays as typed, however large the fleet and whatever the service says meanwhile."""
+"""A text that a person types on the page stays as typed, however large the fleet is, and with any answer of the service
+meanwhile.
+"""
 
 from __future__ import annotations
 

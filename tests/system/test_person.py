@@ -35,7 +35,7 @@ def person(waiting: Demo) -> Iterator[Opened]:
 
 
 def seen_by_all(page: Page) -> list[tuple[str, str, list[str]]]:
-    """What axe finds in this view: in light and dark, on a desk and on a phone."""
+    """Return what axe finds in this view, in light and dark, on a desk and on a phone."""
     found = []
     for scheme, size in (("dark", PHONE), ("light", PHONE), ("dark", DESK), ("light", DESK)):
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -66,7 +66,7 @@ def test_a_person_finds_the_worst_disk_and_drains_it_from_the_page(waiting: Demo
 
     expect(page.locator("h1")).to_contain_text(f"{osd}:")
     expect(page.locator(".reasons li").first).to_be_visible()
-    # What speaks against it is marked where it happened.
+    # Each reason against the disk is marked on the chart at the instant that shows it.
     expect(page.locator(".lanes .mark").first).to_be_visible()
     found = seen_by_all(settled(page))
     picture(page, "device")

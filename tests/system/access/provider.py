@@ -1,4 +1,4 @@
-"""An OpenID provider of the test's own: it signs for real, checks PKCE, and can be told to lie."""
+"""An OpenID provider for tests. It signs tokens with a real key, checks PKCE, and can issue false tokens."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LocalProvider:
         }
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """Somebody signs in; where they are sent back to."""
+        """Answer a sign-in with a code, and return the address that the browser is sent back to."""
         assert asked["response_type"] == "code"
         assert asked["client_id"] == CLIENT
         assert asked["code_challenge_method"] == "S256"
@@ -91,7 +91,7 @@ def _part(content: bytes) -> str:
 
 @contextmanager
 def local_provider() -> Iterator[LocalProvider]:
-    """It listens on a free port of this machine."""
+    """Run a provider on a free port of this machine, and yield it."""
     provider = LocalProvider()
 
     class Handler(BaseHTTPRequestHandler):

@@ -60,13 +60,13 @@ def free_port() -> int:
 
 @pytest.fixture
 def readers() -> tuple[str, ...]:
-    """Who may read."""
+    """Return the values of the claim that let a person read; `*` lets every person read."""
     return ("*",)
 
 
 @pytest.fixture
 def is_public() -> bool:
-    """Whether predrain has no secret at the provider."""
+    """Return True if predrain has no client secret at the provider."""
     return False
 
 

@@ -124,7 +124,7 @@ def test_a_new_certificate_is_taken_up_while_it_runs_and_a_bad_one_is_not(
 
 
 def record(folder: Path, chain: Path) -> subprocess.CompletedProcess[str]:
-    """What a command on the same machine says, which takes `chain` for the service's certificate."""
+    """Run `predrain audit` on the service's machine with `chain` as the service's certificate."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
     tls = {"PREDRAIN_SERVICE__TLS_CERTIFICATE": str(chain), "PREDRAIN_SERVICE__TLS_KEY": str(chain)}
     return subprocess.run(
@@ -173,7 +173,7 @@ def test_an_expired_certificate_says_so_stops_no_command_of_this_machine_and_a_n
 
 
 def refusal(*options: str, **variables: str) -> str:
-    """What a service that does not start says, in one line."""
+    """Run `predrain up`, check that it does not start, and return the one line that it prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
     ended = subprocess.run(
         [PREDRAIN, "up", "--port", "0", *options],

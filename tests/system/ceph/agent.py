@@ -43,7 +43,7 @@ class Agent:
         return reply["rc"], base64.b64decode(reply["out"]), reply["err"]
 
     def alive(self) -> bool:
-        """Whether the other half still runs."""
+        """Return True while the other half still runs."""
         return self._process.poll() is None
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Agent:
 
 
 def answer(cluster: Any, op: str, **asked: Any) -> tuple[int, bytes, str]:
-    """What one request asks for."""
+    """Carry out one request; return (rc, output, error text)."""
     if op == "command":
         to, command, given = asked["to"], json.dumps(asked["cmd"]), base64.b64decode(asked.get("inbuf", ""))
         if to.startswith("osd."):

@@ -1,4 +1,4 @@
-"""What a cluster is made from before it runs: ceph.conf, keys and keyrings."""
+"""The configuration that a cluster is made from before it runs: ceph.conf, keys and keyrings."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CheckFact = Callable[[str, Fact, Callable[[Fact], object]], None]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What asks for a cluster carries the marker `ceph`, and starting clusters takes its time."""
+    """Mark each test that uses a cluster with `ceph`, and give it 600 s by default, since a cluster starts slowly."""
     for item in items:
         if Path(__file__).parent in item.path.parents and "release" in getattr(item, "fixturenames", ()):
             item.add_marker("ceph")

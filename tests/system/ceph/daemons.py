@@ -65,10 +65,11 @@ class Daemons:
 
 
 def born(pid: int) -> str | None:
-    """Start time of a process; None when it is gone or a zombie. Tells a process from a later one with its id.
+    """Return the start time of a process; None when the process is gone or a zombie.
 
-    The first thread of a process is a zombie, too, while the others end for an `exec`, as when ceph-mgr starts itself
-    anew: such a process has more than one thread and lives. A second ceph-mgr of its name would take turns with it.
+    The start time distinguishes the process from a later one with the same id. The first thread of a process is a
+    zombie, too, while the other threads end for an `exec`, as when ceph-mgr starts itself again. Such a process has
+    more than one thread and counts as alive: a second ceph-mgr of the same name would take turns with it.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

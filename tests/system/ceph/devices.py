@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Devices:
-    """Loop devices by OSD number. They are listed in the folder, so that whoever sweeps it can free them."""
+    """Loop devices by OSD number. A file in the folder lists the devices, so that `sweep` can free them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class Devices:
         return list(self._loops.values())
 
     def describe(self, osd: int, model: str, serial: str, smart: dict[str, Any] | None) -> None:
-        """What udev and smartctl say of the OSD's device from now on."""
+        """Set the answers that udev and smartctl give about the OSD's device from now on."""
         loop = Path(self._loops[str(osd)]).name
         serial = serial or f"Z{osd:07d}"
         known = {"ID_MODEL": model.replace(" ", "_"), "ID_SERIAL_SHORT": serial}

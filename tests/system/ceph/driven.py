@@ -82,7 +82,7 @@ class Driven:
         seconds: float = 400,
         each: Callable[[ClusterView], None] = lambda _: None,
     ) -> Drain:
-        """Tick until the drain is in one of `states`; `each` is shown every look."""
+        """Tick until the drain is in one of `states`, and call `each` with the view of each poll."""
         end = idle_seconds() + seconds
         while (found := self.controller.requests.get_drain(drain.id)).state not in states:
             assert idle_seconds() < end, f"{found.state}, held by {found.held_by}, {found.progress}"
@@ -94,5 +94,5 @@ class Driven:
 
 
 def places(view: ClusterView) -> dict[PgId, frozenset[int]]:
-    """Who holds each PG."""
+    """Return the acting set of each PG."""
     return {id_: frozenset(pg.acting) for id_, pg in view.pgs.items()}

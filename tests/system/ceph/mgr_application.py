@@ -1,4 +1,4 @@
-"""A house for the mgr module to look at: real REST on a fixed port, over any cluster; it can go down and come back."""
+"""An application for the mgr module: real REST on a fixed port, over any cluster. It can go down and come back."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MgrApplication:
             self._stop = None
 
     def close(self) -> None:
-        """For good."""
+        """Stop the application for good, and close its log and its store."""
         self.down()
         self.application.stop()
         self.log.close()
@@ -80,7 +80,7 @@ class MgrApplication:
         self.step()
 
     def step(self) -> None:
-        """One look of the controller; listeners are told."""
+        """Let the controller poll once, and notify the listeners."""
         self.application.step_controller()
         self.application.changes.notify_change(ChangeKind.DRAINS, ChangeKind.OSDS, ChangeKind.STATUS)
 

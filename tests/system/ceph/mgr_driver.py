@@ -66,7 +66,7 @@ class Mgr:
         self.cluster.command("config set", who="mgr", name=f"mgr/predrain/{name}", value=value)
 
     def trouble(self, words: str) -> str:
-        """What `status` says is wrong, once it has these words."""
+        """Wait until the error of `status` contains these words; return the error."""
         status = self.wait(lambda: words in self.json("status")["error"] and self.json("status"), words)
         return str(status["error"])
 
@@ -79,7 +79,7 @@ class Mgr:
         self.wait(lambda: self.ask("status")[0] == 0, "the module's commands", 60)
 
     def threads(self) -> int:
-        """Of the mgr's process."""
+        """Return the number of threads of the mgr's process."""
         status = Path("/proc", str(self.cluster.daemons.pid("mgr.x")), "status").read_text()
         return int(re.findall(r"^Threads:\s+(\d+)", status, re.MULTILINE)[0])
 
@@ -95,10 +95,11 @@ class Mgr:
 
 
 def find_crashes(log: str) -> list[str]:
-    """The crashes that a log of ceph-mgr tells of, without those of the messenger while the mgr starts.
+    """Return the crashes in a log of ceph-mgr, without those of the messenger while the mgr starts.
 
     A mgr of Pacific or Reef sometimes aborts in `cephx_verify_authorizer` when an OSD connects before the mgr has its
-    rotating keys. No module takes part in that; systemd starts the mgr anew, and so does the throw-away cluster.
+    rotating keys. No module takes part in such a crash. systemd starts the mgr again, and the throw-away cluster does
+    the same.
     """
     _, *crashes = re.split(r"^.*\*\*\* Caught signal", log, flags=re.MULTILINE)
     backtraces = [crash[:5000] for crash in crashes]

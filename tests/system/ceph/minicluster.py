@@ -159,7 +159,7 @@ class MiniCluster:
             )
 
     def wait_for_mgr(self) -> None:
-        """Wait until the mgr answers; start it anew where it crashed (seen of Pacific), as systemd does."""
+        """Wait until the mgr answers. Start it again if it crashed (seen with Pacific), as systemd does."""
 
         def is_available() -> bool:
             if not self.alive("mgr.x"):
@@ -169,7 +169,7 @@ class MiniCluster:
         self.wait(is_available, 120, "the mgr available")
 
     def _all_up(self, osds: int) -> None:
-        """An OSD that the monitor never lets in (seldom, seen of Pacific) is started anew."""
+        """Wait until all OSDs are up. Restart an OSD that the monitor never lets in (seldom, seen with Pacific)."""
         with contextlib.suppress(TimeoutError):
             self.wait(lambda: len(self.osds()) == osds, 60, "all OSDs up")
         for osd in set(range(osds)) - set(self.osds()):
@@ -245,7 +245,7 @@ class MiniCluster:
         self.daemons.spawn(daemon, self.enter(argv, self.host_of(daemon)))
 
     def alive(self, daemon: str) -> bool:
-        """Whether it runs."""
+        """Return True if the daemon runs."""
         return bool(self.daemons.pid(daemon))
 
     def kill(self, daemon: str, how: signal.Signals = signal.SIGKILL) -> None:
@@ -273,7 +273,7 @@ class MiniCluster:
         return (roots.PYTHON,) if roots.root_of(self.release) is None else tuple(self.enter([roots.PYTHON]))
 
     def where(self, name: str = "client.admin") -> Where:
-        """Where that interpreter finds the cluster as this client."""
+        """Return the ceph.conf, keyring and name with which that interpreter reaches the cluster as this client."""
         return Where(str(self.inside / "ceph.conf"), str(self.inside / f"keyring.{name}"), name)
 
     def connection(self, name: str = "client.admin") -> Connection:
@@ -414,5 +414,5 @@ class MiniCluster:
     def fake_device(
         self, osd: int, model: str = "MINI HDD4T", serial: str = "", smart: dict[str, Any] | None = None
     ) -> None:
-        """What udev and smartctl say of the OSD's loop device from now on."""
+        """Set the answers that udev and smartctl give about the OSD's loop device from now on."""
         self.devices.describe(osd, model, serial, smart)

@@ -1,6 +1,7 @@
-"""Where each release of Ceph lives: Pacific on this machine, Reef and Tentacle in Debian roots made by debootstrap.
+"""The place of each release of Ceph: Pacific on this machine, Reef and Tentacle in Debian roots made by debootstrap.
 
-Nothing here writes into a root once it is made: what a cluster needs is mounted over it, in a private namespace.
+No function writes into a root after the root is made. The files that a cluster needs are mounted over the root, in a
+private namespace.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def root_of(release: str) -> Path | None:
 
 
 def inside(release: str, folder: Path) -> Path:
-    """Where a cluster's folder is seen by the release's programs."""
+    """Return the path at which the release's programs see the cluster's folder."""
     return folder if root_of(release) is None else Path("/mnt")
 
 

@@ -2,10 +2,10 @@
 
     python -m tests.system.ceph.runner '{"connection": {...}, "store": "PATH", "owner": "one", "die_in": "draining"}'
 
-It prints one JSON line for each thing that happens: `state`, `sent`, and `dying` just before it kills itself: with
-`die_in` at the first write (of store, keep or cluster) in that state of its drain, right before it or right after it,
-that is not among `outlived`. With `stop_at` it stops itself (SIGSTOP) right before that command, when all checks for
-it are made.
+The runner prints one JSON line for each event, among them `state`, `sent`, and `dying` just before it kills itself.
+With `die_in`, it kills itself when its drain is in that state: right before or right after the first write (to the
+store, the config_key store or the cluster) that is not among `outlived`. With `stop_at`, it stops itself (SIGSTOP)
+right before the command of that number, when all checks for the command are made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.actions.made_config_keys import SIGNING_KEY
 from tests.deadlines import idle_seconds
 
 POLICY = Policy(tick_seconds=1.0, mgr_stats_period_seconds=1.0, out_share_max=0.5)
-"""For clusters with `mgr_stats_period` 1."""
+"""The policy for clusters with a `mgr_stats_period` of 1 s."""
 
 
 Death = tuple[str, int, str]
@@ -48,7 +48,7 @@ OF_A_KIND = 2
 
 @dataclass(frozen=True)
 class Orders:
-    """What one life is to do. A number of 0 is never."""
+    """The orders for one life of the runner. A `stop_at` of 0 means never."""
 
     connection: dict[str, Any]
     store: str

@@ -79,7 +79,7 @@ def settled_mons(cluster: MiniCluster, seconds: float = 4) -> bool:
 
 
 def site_of(osd: int) -> str:
-    """Where the OSD stands."""
+    """Return the site of the OSD."""
     return SITES[osd % 2]
 
 
@@ -155,5 +155,5 @@ def wait_for(cluster: MiniCluster, *modes: StretchMode) -> None:
 
 
 def stretch_mode(cluster: MiniCluster) -> StretchMode:
-    """What the osdmap tells."""
+    """Return the stretch mode that the osdmap shows."""
     return osd_dump(cluster.command("osd dump", format="json")).stretch_mode

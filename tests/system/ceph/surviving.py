@@ -85,7 +85,7 @@ class Life:
         return self.said[-1]
 
     def end(self) -> None:
-        """It is not needed any more, whatever it does."""
+        """Kill the process, even if it is stopped, and wait until it has ended."""
         self.process.send_signal(signal.SIGCONT)
         self.process.kill()
         self.process.wait()
@@ -147,7 +147,7 @@ class World:
             store.close()
 
     def map(self) -> dict[str, Any]:
-        """What a cancel must put back."""
+        """Return the values of the map and of the settings that a cancel must put back."""
         dump = self.cluster.json("osd dump")
         config = self.cluster.json("config dump")
         return {

@@ -49,7 +49,7 @@ OBJECTS, SIZE = 200, 65_536
 
 @dataclass(frozen=True)
 class Pools:
-    """What a PG's members hold, by pool id."""
+    """The members of a PG, by pool id: `size` counts all of them, `data` those that the bytes are split over."""
 
     size: dict[int, int]
     data: dict[int, int]
@@ -130,8 +130,8 @@ def whole(start: Start) -> MiniCluster:
 
 @pytest.fixture(scope="module")
 def written(whole: MiniCluster) -> dict[str, dict[str, str]]:
-    """What lies in the pools, by checksum. Every pool is older than its logs: a younger one is filled from the log,
-    which Ceph shows as degraded (`test_traps` has that case)."""
+    """Write objects into the pools; return the checksums of those in `rep` and `ec`. Every pool is older than its logs:
+    a younger pool is filled from the log, which Ceph shows as degraded (`test_traps` has that case)."""
     whole.write("predrain", objects=OBJECTS, size=4096)
     found = {pool: whole.write(pool, objects=OBJECTS, size=SIZE) for pool in ("rep", "ec")}
     whole.wait_clean()
@@ -221,7 +221,7 @@ def test_a_disk_that_turns_bad_is_drained_before_it_fails_and_nobody_misses_a_by
     assert seen.peering_most <= application.policy.peering_max
     assert {pool: whole.read_back(pool) for pool in written} == written
     assert whole.json("config dump") == before
-    # Where CRUSH's own choice was full, or told no size, a pin keeps what was passed by.
+    # An upmap item keeps a PG elsewhere if the OSD of CRUSH's own choice was full or reported no size.
     kept = sum(map(int, re.findall(r"(\d+) PGs? kept in place by new upmap items", journal)))
     assert len(whole.json("osd dump")["pg_upmap_items"]) <= kept, journal
 

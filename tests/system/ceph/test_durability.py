@@ -1,4 +1,6 @@
-"""Nothing lost and the same end on a real cluster, whatever dies: controller, store, cluster's copy, mon, mgr, OSDs."""
+"""On a real cluster, no data is lost and each drain ends in the same state when a part dies: the controller, the store,
+the cluster's copy, a mon, a mgr or an OSD.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Machines:
             store.close()
 
     def answered(self, machine: str, *words: str) -> Any:
-        """What it printed; it must have been done."""
+        """Run a `predrain drain` command there, check that it succeeds, and return what it printed."""
         done = self.asked(machine, *words)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -126,7 +126,7 @@ class Machines:
         return parse_owner((ConfigKeys(self.world.channel).read("steps") or "").rpartition(" ")[2]).pid
 
     def state(self, machine: str, drain: str) -> str:
-        """As the store there has it."""
+        """Return the state of the drain in the store there; an empty text if the store has no such drain."""
         store = SqliteStore(self.folder / machine / "store.sqlite")
         try:
             found = store.drain(drain)
@@ -135,7 +135,7 @@ class Machines:
             store.close()
 
     def shown(self, machine: str, drain: str) -> Any:
-        """As its list shows it there."""
+        """Return the drain as the command `list` shows it there."""
         return {one["id"]: one for one in self.answered(machine, "list")}[drain]
 
     def left(self) -> list[str]:

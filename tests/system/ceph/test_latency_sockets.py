@@ -22,7 +22,7 @@ FIRST = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class TwelveSeconds:
-    """A clock that moves by itself: each look is twelve seconds after the one before."""
+    """A clock that moves by itself: each time that is read is 12 s after the one before."""
 
     def __init__(self) -> None:
         self._looks = 0
@@ -187,7 +187,7 @@ def test_operations_that_wait_for_a_frozen_replica_are_counted_as_slow(
 
 
 def slow_ops(watch: LatencyWatch) -> int:
-    """What the next window tells."""
+    """Return the highest number of slow operations that the next window reports for an OSD."""
     return max(one.slow_ops or 0 for one in rest_of_window(watch).values())
 
 

@@ -184,7 +184,7 @@ def controlled(world: World, server: Server, tmp_path: Path) -> Iterator[Control
 
 
 def acts(service: Service) -> bool:
-    """Whether the service says that its controller acts on drains."""
+    """Return True if the service says that its controller acts on drains."""
     with suppress(httpx2.TransportError):
         return bool(service.get("status")["acting"]["place"] == "here")
     return False

@@ -68,7 +68,7 @@ def rows(cluster: MiniCluster) -> list[tuple[str, str, str]]:
 
 
 def in_force(cluster: MiniCluster) -> float:
-    """What the monitor itself obeys."""
+    """Return the propose interval that is in force in the monitor itself, in seconds."""
     return float(cluster.command("config show", who="mon.a", key=PROPOSE_INTERVAL).decode().strip())
 
 

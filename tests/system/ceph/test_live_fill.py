@@ -1,4 +1,4 @@
-"""A disk is drained, destroyed and made anew in its slot, and filled again, on a real cluster."""
+"""An OSD is drained, destroyed, made again in the same slot, and filled again, on a real cluster."""
 
 from __future__ import annotations
 

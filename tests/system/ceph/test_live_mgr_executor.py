@@ -1,4 +1,4 @@
-"""The mgr's hand in the real ceph-mgr: a service that may only read drains a real OSD through it."""
+"""The mgr executor in the real ceph-mgr: a service that may only read drains a real OSD through the executor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HASTY = Policy(tick_seconds=1.0, out_share_max=0.5)
 
 @pytest.fixture
 def handed_application(mgr: Mgr, tmp_path: Path) -> Iterator[MgrApplication]:
-    """A service with a key that only reads, over the cluster itself, and the module as its hand."""
+    """Yield a service with a key that only reads, over the cluster itself, and with the module as its mgr executor."""
     mgr.cluster.client("client.looker", {"mon": "allow r", "mgr": "allow r"})
     channel = Rados(mgr.cluster.connection("client.looker"))
     houses: list[MgrApplication] = []
@@ -114,8 +114,8 @@ def test_each_command_of_the_list_is_carried_out_and_seen_in_the_map(
 ) -> None:
     cluster = handed_application.application.control.live.cluster
     balancer = mgr.cluster.json("balancer status", to="mgr")["active"]
-    mgr.cluster.command("balancer off", to="mgr")  # it pins PGs, too, and takes pins away
-    mgr.cluster.wait_clean()  # a weight was lowered and raised before: where PGs were meanwhile takes no pin
+    mgr.cluster.command("balancer off", to="mgr")  # the balancer sets and removes upmap items, too
+    mgr.cluster.wait_clean()  # an earlier test changed a weight: the upmap items below need PGs that no longer move
     view = cluster.view()
     pg = next(pg for pg in view.pgs.values() if len(set(pg.up)) == 2 and pg.id not in view.upmap_items)
     spare = next(OsdId(osd) for osd in range(4) if osd not in pg.up)

@@ -20,7 +20,7 @@ from tests.system.ceph.minicluster import MiniCluster
 
 
 def primaries(cluster: MiniCluster) -> dict[PgId, int]:
-    """Who leads each PG, as its own report says."""
+    """Return the primary of each PG, as the PG's own report names it."""
     return {PgId(pg["pgid"]): int(pg["up_primary"]) for pg in cluster.pgs()}
 
 

@@ -1,4 +1,4 @@
-"""What `predrain doctor` says of a key's rights, on a real cluster: what is missing is named, nothing is changed."""
+"""`predrain doctor` checks a key's rights on a real cluster: it names each missing right and changes nothing."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class World:
 
     @property
     def life(self) -> tuple[str, str] | None:
-        """What `ceph device ls` shows of the device, as dates."""
+        """Return the two dates of the device's life expectancy in `ceph device ls`; None if the list has none."""
         for device in self.cluster.json("device ls", to="mgr"):
             if device["devid"] == self.device and device.get("life_expectancy_max"):
                 return device["life_expectancy_min"][:10], device["life_expectancy_max"][:10]

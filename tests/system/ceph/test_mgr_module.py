@@ -1,5 +1,5 @@
 """The module inside the real ceph-mgr: every command, every health check, and a service that is up, down, slow, lying
-or refusing. Whatever the service does, commands answer at once and the mgr's log stays clean.
+or refusing. In each of these cases, commands answer at once and the mgr's log stays clean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a throw-away cluster promises to the tests that stand on it."""
+"""The promises of a throw-away cluster to the tests that use it."""
 
 from __future__ import annotations
 

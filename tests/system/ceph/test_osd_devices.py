@@ -1,4 +1,4 @@
-"""The seats of real OSDs: links that ceph-osd made, real partitions, what the OSDs told the cluster."""
+"""The devices of real OSDs: links that ceph-osd made, real partitions, and what the OSDs reported to the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OSDs tell of themselves on a real cluster: probes reach the OSD they are meant for, reservations are read."""
+"""The reports of OSDs on a real cluster: probes reach the OSD that they are meant for, and reservations are read."""
 
 from __future__ import annotations
 

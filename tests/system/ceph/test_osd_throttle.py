@@ -96,7 +96,7 @@ def hold(cluster: MiniCluster, drain: Drain) -> Drain:
 
 
 def give_back(cluster: MiniCluster, drain: Drain) -> None:
-    """What the next process does with nothing but the drain as it was stored."""
+    """Restore the settings as the next process does, which has nothing but the drain as it was stored."""
     view = seen(cluster)
     for key, was in to_give_back(view, drain, a_context(view, drain)).items():
         option = command_for(key, was)
@@ -128,7 +128,7 @@ OPERATORS: Mapping[SchedulerSupport, Mapping[str, str]] = {
     },
     SchedulerSupport.PROFILE: {PROFILE: "high_recovery_ops"},
 }
-"""What an operator in a hurry may have set, in the order in which it takes effect."""
+"""The options that an operator in a hurry may have set, in the order in which they take effect."""
 
 
 def operators(cluster: MiniCluster) -> Mapping[str, str]:

@@ -1,4 +1,6 @@
-"""What moving a PG costs the operations on it: a pin with `osd pg-temp` beside it peers once less than a pin alone."""
+"""The cost of moving a PG for the operations on it: with an upmap item and `osd pg-temp` beside it, the PG peers once
+less than with an upmap item alone.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,7 @@ def test_a_pin_taken_back_at_once_leaves_the_pg_where_it_was(
 
 
 def climb(cluster: MiniCluster, live: LiveCluster, osd: int, *, told: bool) -> list[int]:
-    """One rung of a ladder of an OSD that moves up to two PGs; how often each of them peered."""
+    """Send one reweight step of an OSD that moves up to two PGs; return how often each of these PGs peered."""
     cluster.wait_clean()
     view = live.view()
     context = a_context(view, a_drain(osd))

@@ -67,7 +67,10 @@ def told(cluster: MiniCluster, *options: str) -> dict[PgId, tuple[int, ...]]:
 
 
 def until(drive: Driven, reached: Callable[[ClusterView], bool], seconds: float = 60) -> ClusterView:
-    """The first look of which `reached` is true: the mgr tells of a PG's new place only when the PG has peered."""
+    """Return the first view for which `reached` is true.
+
+    The view is read again and again, since the mgr reports a PG's new place only when the PG has peered.
+    """
     end = idle_seconds() + seconds
     while not reached(view := drive.view()):
         assert idle_seconds() < end, {pg.id: pg.up for pg in view.pgs.values()}

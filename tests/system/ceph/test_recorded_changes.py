@@ -37,7 +37,7 @@ def changing(start: Start) -> MiniCluster:
 
 @pytest.fixture(autouse=True)
 def at_rest(changing: MiniCluster) -> Iterator[None]:
-    """Each test finds the weights, classes and upmap items of the first one, in whatever order they run."""
+    """Restore weights, classes and upmap items after each test, so that each test finds those of the first one."""
     before = {osd["id"]: osd for osd in changing.json("osd tree")["nodes"] if osd["type"] == "osd"}
     yield
     after = {osd["id"]: osd for osd in changing.json("osd tree")["nodes"] if osd["type"] == "osd"}

@@ -50,7 +50,7 @@ exec "$@"
 HEALTHY, WORN = 0, 1
 """Places among the 24 of the disks that the two OSDs lie on: one well, one with 304 reallocated sectors."""
 MODELS = {HEALTHY: ("WDC_WD1003FBYZ-010FB0", "FAKE0000"), WORN: ("ST3500418AS", "FAKE0001")}
-"""What udev says of them, and Ceph names them by."""
+"""The models and serial numbers that udev reports for these disks, and that Ceph names them by."""
 TURNS: dict[str, How] = {
     "/dev/sdc": "hang",
     "/dev/sdd": "garbage",
@@ -60,9 +60,9 @@ TURNS: dict[str, How] = {
     "/dev/bus/0 megaraid,9": "hang",
     "/dev/nvme3": "mute",
 }
-"""What becomes of disks that answered first."""
+"""The later behaviour of disks that answered at first."""
 PULLED = "/dev/sdg"
-"""It is listed no more. Another host may have it by now, so it is judged anew after three rounds, and not here."""
+"""A disk that is listed no more. Another host may have it: it is judged again after three rounds, and not here."""
 FAILED = "/dev/sdy"
 """A drive on a USB bridge that says so itself."""
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
@@ -132,7 +132,7 @@ class SickHost:
         self.fake.unplug(PULLED, drives[PULLED].type)
 
     def get(self, noun: str) -> Any:
-        """What REST answers a person."""
+        """Return the answer of REST to a person's request."""
         token = (self.state / "token").read_text().strip()
         answer = httpx2.get(
             f"{self.url}/api/v1/{noun}", headers={"Authorization": f"Bearer {token}"}, timeout=30
@@ -151,7 +151,7 @@ def wait_for(true: Callable[[], object], what: str, alive: Sequence[subprocess.P
 
 
 def place_of(drive: Disk) -> str:
-    """As the collector writes it."""
+    """Return the place of the drive as the collector writes it."""
     return DiskPath(drive.path, drive.type).place
 
 
@@ -163,7 +163,7 @@ def reading_of(store: SqliteStore, drive: Disk) -> Reading:
 
 @dataclass(frozen=True)
 class Told:
-    """What the service knew in the end."""
+    """The data that the service had at the end."""
 
     drives: dict[str, DeviceId]
     """Device ids by place."""
@@ -172,7 +172,7 @@ class Told:
     readings: dict[DeviceId, Reading]
     latencies: dict[int, tuple[LatencySummary, ...]]
     said: str
-    """By the collector."""
+    """The output of the collector."""
 
 
 def made(start: Start, folder: Path) -> SickHost:

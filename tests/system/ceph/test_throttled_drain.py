@@ -56,7 +56,7 @@ def driven(fast: MiniCluster, tmp_path: Path) -> Iterator[Driven]:
 
 
 def attach(driven: Driven, store: Path) -> None:
-    """A controller that feels its OSDs, on a store that outlives it."""
+    """Give the test a controller that observes its OSDs, on a store that outlives the controller."""
     driven.store = SqliteStore(store)
     driven.controller = Controller(driven.port, driven.store, POLICY)
     driven.port.live.senses = LatencyObserver(
@@ -65,7 +65,7 @@ def attach(driven: Driven, store: Path) -> None:
 
 
 def in_force(cluster: MiniCluster) -> set[int]:
-    """What the OSDs allow at once."""
+    """Return the numbers of backfills that the OSDs allow at once."""
     answers = [cluster.json("dump_recovery_reservations", to=f"osd.{osd}") for osd in cluster.osds()]
     return {answer["local_reservations"]["max_allowed"] for answer in answers}
 

@@ -37,7 +37,7 @@ def asked(path: Path, prefix: str) -> dict[str, Any]:
 
 
 def tell(cluster: MiniCluster, driven: Driven) -> None:
-    """What each OSD's host would say of the last second."""
+    """Store what each OSD's host would report of the last second."""
     begin = datetime.now(UTC) - WINDOW
     for osd in cluster.osds():
         most = asked(cluster.folder / "run" / f"osd.{osd}.asok", "dump_recovery_reservations")[

@@ -19,7 +19,7 @@ SHORT_LOGS = "osd_min_pg_log_entries = 4\nosd_max_pg_log_entries = 8\nosd_pg_log
 def test_where_nothing_bounds_backfills_erasure_coded_pgs_leave_one_at_a_time(
     start: Start, release: str
 ) -> None:
-    """Pacific's mClock: 1000 backfills are in force whatever is set."""
+    """Check the drain with Pacific's mClock, where 1000 backfills are in force with any setting."""
     if release != "pacific":
         pytest.skip("this release's mClock allows one backfill")
     cluster = start(scheduler="mclock_scheduler", conf=QUICK + SHORT_LOGS, size_gib=1)
@@ -33,7 +33,7 @@ def test_where_nothing_bounds_backfills_erasure_coded_pgs_leave_one_at_a_time(
         nonlocal most
         most = max(most, sum(pg.up != pg.acting for pg in view.pgs.values()))
 
-    reading = Rados(cluster.connection())  # reservations are told to a key with `osd allow *` alone
+    reading = Rados(cluster.connection())  # only a key with `osd allow *` may read reservations
     with Driven(cluster) as driven:
         driven.port.live.senses = LatencyObserver(
             reading, "predrain", lambda: list_watched_osds(driven.store.drains())

@@ -1,4 +1,4 @@
-"""The view of a real cluster, by the least user: both forms of a look, what a pin shows, a recording of it."""
+"""The view of a real cluster, by the least user: both forms of a poll, the effect of an upmap item, a recording."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def filled(cluster: MiniCluster) -> MiniCluster:
 
 @pytest.fixture(scope="module")
 def channel(filled: MiniCluster) -> Iterator[Rados]:
-    """As the user of `predrain ceph auth`."""
+    """Yield a connection as the user that `predrain ceph auth` prints."""
     filled.client("client.predrain", build_cephx_caps(CephUser.SERVICE).by_service())
     opened = Rados(filled.connection("client.predrain"))
     yield opened

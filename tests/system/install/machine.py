@@ -111,7 +111,7 @@ class Machine:
         return self._init
 
     def run(self, *argv: str, user: str | None = None, check: bool = True) -> str:
-        """What a command in the machine printed, stripped. A failure that was to be none tells all it said."""
+        """Run a command in the machine; return its output, stripped. With `check`, a failure raises AssertionError."""
         as_user = ["runuser", "-u", user, "--"] if user else []
         command = ["nsenter", f"--target={self._init}", "--all", "--", *as_user, *argv]
         done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=CLEAN)

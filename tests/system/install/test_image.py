@@ -29,7 +29,7 @@ class Image:
 
     @property
     def argv(self) -> list[str]:
-        """What runs when nothing else is said."""
+        """Return the command line that runs when no other is given."""
         return [*self.config["Entrypoint"], *self.config["Cmd"]]
 
 
@@ -89,7 +89,7 @@ class Container:
         )
 
     def inside(self, argv: list[str]) -> bool:
-        """Whether a command in the container ends well."""
+        """Return True if a command in the container succeeds."""
         assert self._process.poll() is None, self.said()
         done = subprocess.run(
             [*self._runc, "exec", self._name, *argv], capture_output=True, timeout=100, check=False
@@ -97,7 +97,7 @@ class Container:
         return done.returncode == 0
 
     def said(self) -> str:
-        """What it printed so far."""
+        """Return what the container printed so far."""
         return Path(self._said.name).read_text(errors="replace")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the two packages do to a clean Debian 12, with a real systemd and all of the units' sandbox."""
+"""The effects of the two packages on a clean Debian 12, with a real systemd and all of the units' sandbox."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def newer(machine: Machine, package: Path) -> str:
 
 
 def answering(machine: Machine) -> bool:
-    """Whether the service says that it runs."""
+    """Return True if the service says that it runs."""
     return (machine.ask("/healthz") or {}).get("status") == "ok"
 
 
@@ -41,7 +41,7 @@ def token(machine: Machine) -> str:
 
 
 def starts(machine: Machine, unit: str) -> int:
-    """How often systemd has started it."""
+    """Return how often systemd has started the unit."""
     return machine.run("journalctl", "--output=cat", f"--unit={unit}").count("Started ")
 
 

@@ -29,7 +29,7 @@ OF_THE_HOST = {
     "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1",
     "libcrypto.so.3", "libssl.so.3", "libffi.so.8", "libz.so.1", "liblzma.so.5", "libuuid.so.1",
 }  # fmt: skip
-"""What the packages require of EL9, by the names that EL9 has."""
+"""The libraries that the packages require of EL9, by the names that EL9 has."""
 
 
 @pytest.fixture(scope="module")

@@ -127,7 +127,7 @@ def test_the_collector_of_rooks_nodes_has_the_places_that_it_reads_and_settings_
 
 
 def templates(kind: str) -> dict[str, dict[str, Any]]:
-    """What pods are made of, by the name of what makes them."""
+    """Return the pod templates of the objects of this kind, by the name of each object."""
     found = (one for one in rendered() if one["kind"] == kind)
     return {one["metadata"]["name"]: one["spec"]["template"] for one in found}
 
@@ -177,7 +177,7 @@ def test_a_pod_that_ends_at_once_replaces_none_that_works() -> None:
     deployments = [one["spec"] for one in rendered() if one["kind"] == "Deployment"]
     assert len(deployments) == 3
     for one in deployments:
-        # What waits for tables runs for some seconds before it says so, and would count as ready meanwhile.
+        # A process that waits for tables runs for some seconds before it says so, and would count as ready.
         assert one["minReadySeconds"] >= 30
         assert one["replicas"] < 4, "a quarter of them may be away at once by default"
 

@@ -30,7 +30,7 @@ def program(name: str) -> str:
 
 
 def said(*argv: str | Path) -> str:
-    """What a judge said; it must have been content."""
+    """Run a checking program, check that it accepts the files, and return its output."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

@@ -52,7 +52,7 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
 allow.everyone.if.no.acl.found=false
 """
-"""Who comes without a name, over PLAIN, may do everything, and all others what an ACL lets them."""
+"""A client without a name, over PLAIN, may do everything. All other clients may do what an ACL lets them."""
 LOGGING = """
 rootLogger.level=INFO
 rootLogger.appenderRef.f.ref=f
@@ -98,7 +98,7 @@ class Broker:
         return f"127.0.0.1:{self.port(listener)}"
 
     def port(self, listener: str) -> int:
-        """Where a listener listens."""
+        """Return the port of a listener."""
         return self._ports[listener]
 
     @property
@@ -139,7 +139,7 @@ class Broker:
 
     @property
     def running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Return True if the broker was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:

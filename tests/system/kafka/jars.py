@@ -1,4 +1,4 @@
-"""Kafka itself: jars pinned by version and checksum in `.ci/kafka.txt`, fetched once into the user's cache."""
+"""Kafka itself: jars of the versions and checksums in `.ci/kafka.txt`, fetched once into the user's cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def missing() -> str | None:
 
 
 def classpath() -> str:
-    """All jars, whole and as pinned. Raises OSError when one cannot be fetched, ValueError when one is another."""
+    """Return the class path of all jars, each complete and in the listed version.
+
+    Raise OSError when a jar cannot be fetched, and ValueError when a fetched jar has another checksum.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "predrain" / "kafka"
     cache.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(6) as pool:

@@ -1,4 +1,6 @@
-"""What the doctor says of a real Kafka: there, refusing a password, away, without topics, with readings that wait."""
+"""The doctor's findings about a real Kafka that answers, refuses a password, is away, has no topics, or has readings
+that wait.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ ALLOWED: dict[str, Rights] = {
 
 
 def documented() -> list[ACL]:
-    """What the lines of the page grant."""
+    """Return the ACLs that the commands on the documentation's page grant."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--allow-principal", required=True)
     parser.add_argument("--operation", action="append", required=True)
@@ -124,7 +124,7 @@ def known(process: Process, user: str, seconds: float = 10.0) -> Broker:
 
 
 def granted(guarded: Process, user: str, allowed: bool, work: Callable[[KafkaLog], object]) -> bool:
-    """Whether the broker lets `user` do it; what should be refused is given less time."""
+    """Return True if the broker lets `user` do the work. Work that should be refused gets 2 s instead of 10 s."""
     with closing(KafkaLog(known(guarded, user, 10.0 if allowed else 2.0))) as log:
         try:
             return bool(work(log))

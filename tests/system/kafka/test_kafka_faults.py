@@ -1,4 +1,4 @@
-"""Brokers die, stand still and come back; processes are killed. What was acknowledged stays, and nothing hangs."""
+"""Brokers die, stand still and come back; processes are killed. Acknowledged records stay, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = ("a", "b", "c", "d")
 
 @pytest.fixture
 def mortal(broker: Process) -> Iterator[Process]:
-    """The broker, which runs again after the test whatever became of it."""
+    """Yield the broker, and make it run again after a test that froze, stopped or killed it."""
     yield broker
     broker.freeze(False)
     if not broker.running:

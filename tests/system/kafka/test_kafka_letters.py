@@ -22,7 +22,7 @@ LETTERS = 40
 
 @pytest.fixture
 def shared(make: Make) -> Broker:
-    """Topics of two partitions, as somebody may have made them."""
+    """Return a broker with topics of two partitions, as an operator may have made them."""
     return make(partitions=2)
 
 
@@ -45,7 +45,7 @@ def keys(log: KafkaLog) -> list[str]:
 
 
 def forget_groups(shared: Broker) -> None:
-    """What brokers do by themselves when `offsets.retention.minutes` are over."""
+    """Delete our groups, as brokers do by themselves when `offsets.retention.minutes` are over."""
     admin: Any = KafkaAdminClient(**shared.build_client_options())
     with closing(admin):
         ours = [one["group_id"] for one in admin.list_groups() if one["group_id"].startswith(shared.prefix)]

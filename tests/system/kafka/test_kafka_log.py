@@ -29,7 +29,7 @@ class TestKafkaLog(LogContract):
 
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
-    """What is closed after the test."""
+    """Yield a stack whose resources are closed after the test."""
     with ExitStack() as stack:
         yield stack
 

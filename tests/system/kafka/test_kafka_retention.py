@@ -1,4 +1,4 @@
-"""What a topic's retention drops before a worker took it is lost, and told with its number and the cure."""
+"""Records that retention drops before a worker took them are lost, and are reported with their number and the cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What befalls a reader in a long life: a broker that stands still, moves, forgets a topic; it says so and goes on."""
+"""The faults that a reader meets in a long life: a broker that stands still, moves, or forgets a topic. The reader
+reports each fault and goes on.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def viewed(process: Process, partitions: int = 1) -> Broker:
 
 
 def until_given(log: KafkaLog, wanted: set[bytes]) -> tuple[Delivered, ...]:
-    """Read, through whatever is wrong meanwhile, until these values are there."""
+    """Read, in spite of failed attempts, until one read returns all of these values; return its records."""
     end = idle_seconds() + PATIENCE
     while idle_seconds() < end:
         try:

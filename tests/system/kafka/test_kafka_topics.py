@@ -1,4 +1,4 @@
-"""Topics are made once, as they are told to be, and are never changed in passing."""
+"""Topics are made once, in the shape that is asked for, and are never changed in passing."""
 
 from __future__ import annotations
 

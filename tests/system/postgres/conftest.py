@@ -18,7 +18,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    """Of a store without anything in it; whatever a test froze thaws after it."""
+    """Yield the URL of an empty store. The server thaws after a test that froze it."""
     server.start()
     url = server.url(server.database())
     migrate_postgres_store(url)

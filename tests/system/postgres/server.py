@@ -1,6 +1,7 @@
 """A throw-away PostgreSQL: real, alone, on a free port, gone with the process that started it.
 
-What a commit has said is safe against kill -9 of the server, though not of the machine, unless `fsync` is set anew.
+An acknowledged commit survives a kill -9 of the server. It survives a crash of the machine only where `fsync`
+is set to on again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ local all all trust
 
 
 def programs() -> Path:
-    """Where the server's programs are. Without them the test is skipped; under CI it fails."""
+    """Return the folder of the server's programs. Without them the test is skipped; under CI it fails."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if not found:
         told = "PostgreSQL is not installed: apt-get install postgresql-15"
@@ -91,7 +92,7 @@ class Server:
                 time.sleep(0.05)
 
     def stop(self) -> None:
-        """Shut it down at once, telling its clients."""
+        """Shut the server down at once; the server notifies its clients."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
@@ -114,11 +115,11 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def conninfo(self, database: str) -> str:
-        """For psycopg."""
+        """Return the connection string of a database for psycopg."""
         return f"host=127.0.0.1 port={self.port} user={USER} dbname={database}"
 
     def url(self, database: str, user: str = USER) -> str:
-        """For a store."""
+        """Return the URL of a database for a store."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 
     def run(self, statement: str, database: str = "postgres") -> None:

@@ -164,7 +164,7 @@ class PlayedServices:
         return self.services.begin(name)
 
     def controls(self, service: Service) -> bool:
-        """Whether the service's controller holds the cluster's lease."""
+        """Return True if the service's controller holds the cluster's lease."""
         with cluster_played.shared(self.shared) as state:
             lock = state["lock"]
         return lock is not None and parse_owner(lock["by"][1]).pid == service.process.pid

@@ -1,4 +1,6 @@
-"""What the doctor says of a real PostgreSQL: there, refusing a password, away, without a store, of an older format."""
+"""The doctor's findings about a real PostgreSQL that answers, refuses a password, is away, has no store, or has a store
+of an older format.
+"""
 
 from __future__ import annotations
 

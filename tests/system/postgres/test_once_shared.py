@@ -23,7 +23,7 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture
 def processes(url: str, tmp_path: Path) -> Iterator[tuple[RepeatedRequests, RepeatedRequests]]:
-    """What two services keep of what they answered."""
+    """Yield the records of answered requests that two services with one store keep."""
 
     def no_forecaster() -> Any:
         raise AssertionError("nothing is scored here")

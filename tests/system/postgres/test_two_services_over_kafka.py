@@ -84,8 +84,11 @@ def make_hourly_readings() -> Iterator[Reading]:
 
 @dataclass
 class ReadingFlow:
-    """Sends readings all the time: of half of the drives into Kafka, as a collector does, and of the others over HTTP
-    to whichever service takes them. What was not acknowledged is sent again. `sent`: everything that was acknowledged.
+    """A thread that sends readings all the time.
+
+    The readings of half of the drives go into Kafka, as a collector sends them. The readings of the others go over HTTP
+    to a service that takes them, and are sent again until a service acknowledges them. `sent`: all readings that were
+    acknowledged.
     """
 
     log: Log

@@ -24,7 +24,7 @@ RULES = tuple(sorted(one for one in (DEPLOY / "prometheus").glob("*.yml") if one
 
 
 def program(name: str) -> str:
-    """Where Debian put it. Without it the test is skipped; under CI it fails."""
+    """Return the path of the program from Debian. Without the program the test is skipped; under CI it fails."""
     found = shutil.which(name)
     if found is None:
         why = f"{name} is not installed: apt-get install prometheus prometheus-alertmanager"
@@ -48,7 +48,7 @@ class Prometheus:
             pytest.fail(f"{query}: {json.load(refused)['error']}")
 
     def series(self, query: str) -> list[dict[str, Any]]:
-        """What a query finds now."""
+        """Return the series that a query finds now."""
         found: list[dict[str, Any]] = self.ask("query", query=query)["result"]
         return found
 

@@ -1,4 +1,4 @@
-"""The sample for a real Alertmanager: what is told, and how often, when much is wrong at once."""
+"""The sample for a real Alertmanager: its messages, and how often they are sent, when much is wrong at once."""
 
 from __future__ import annotations
 

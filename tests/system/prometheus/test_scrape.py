@@ -38,7 +38,7 @@ EMPTY = {
     "predrain_notifications_failed_total",
     "predrain_fault",  # shown while something is broken
 }
-"""What a dashboard of these two services rightly has no line of."""
+"""The metrics that rightly have no line on a dashboard of these two services."""
 
 
 @dataclass(frozen=True)

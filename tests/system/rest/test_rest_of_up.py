@@ -68,7 +68,7 @@ def _try(requests: Any, headers: dict[str, str]) -> None:
         phases=(Phase.explicit, Phase.generate), database=None,
     )  # fmt: skip
     def holds(case: schemathesis.Case) -> None:
-        # What its form allows need not be there, and of an array each item is refused by itself.
+        # A valid request may name a thing that does not exist, and the items of an array are refused one by one.
         case.call_and_validate(
             headers=headers, excluded_checks=[positive_data_acceptance, negative_data_rejection]
         )

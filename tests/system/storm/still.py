@@ -23,7 +23,7 @@ from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.processes import up
 
 LOOK_SECONDS = 0.1
-"""Between two looks for what is to be told; of the clock on the wall, which is not the test's."""
+"""The seconds between two searches for news to send. The machine's clock counts them, not the test's clock."""
 
 
 class StillClock:

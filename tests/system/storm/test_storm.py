@@ -25,7 +25,10 @@ def sick(town: Town, disks: Iterable[Disk]) -> list[Reading]:
 
 
 def nothing_else(town: Town, told: int, read: Callable[[Disk], Reading | None]) -> None:
-    """Two hours pass, in which hosts go on reading; then something new is told, and it is the next that was."""
+    """Check that no message is sent in two hours in which hosts go on reading.
+
+    A halt after the two hours must be the next message of each channel.
+    """
     for _ in range(2):
         town.pass_time(60 * MINUTE)
         town.read(reading for disk in town.disks if (reading := read(disk)) is not None)

@@ -59,7 +59,7 @@ class Disk:
     def reading(
         self, at: datetime, *, pending: int = 0, celsius: int = 31, passed: bool | None = True
     ) -> Reading:
-        """What its host read."""
+        """Return a reading of the disk by its host."""
         raw = {5: 0, 9: 20_000, 187: 0, 188: 0, 193: 1000, 194: celsius, 197: pending, 198: pending, 199: 0}
         seen = Smart(
             Protocol.ATA,

@@ -1,4 +1,4 @@
-"""What two stores hold of drives, compared bit by bit, however much it is: each is read once, a row at a time."""
+"""A comparison of the drives in two stores, bit by bit and for any amount: each store is read once, a row at a time."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def digests(url: str, table: Table) -> dict[str, bytes]:
 
 
 def announced(log: Log, disordered: frozenset[DeviceId]) -> Told:
-    """What was announced, however often: device, as of when, and as what.
+    """Return what was announced at least once: the device, its `as_of` time, and its status.
 
-    Of `disordered` drives only that they were: a reading that comes after a newer one is the first news of its drive
-    where both were taken together, and none where the newer one was announced before.
+    For `disordered` drives, only the device is returned. A reading that comes after a newer one is the first news of
+    its drive if a worker took both together, and is no news if the newer one was announced before.
     """
     found = [
         decode_envelope(record.value, Outlook).body

@@ -15,7 +15,7 @@ from tests.deadlines import idle_seconds
 
 PREDRAIN = Path(sys.executable).parent / "predrain"
 BEGUN = {"work": b"takes its share", "up": b"predrain answers at"}
-"""What each says once a signal ends it in order."""
+"""The words that each command prints as soon as a signal would end it in order."""
 PATIENCE = 240.0
 """Seconds for which nothing needs to move: a worker that is killed is missed for ten, a load may stretch that."""
 
@@ -44,7 +44,7 @@ class Crew:
 
     def begin(self, count: int) -> None:
         """Start so many more."""
-        # What a variable of a test or of a shell says is not for them.
+        # The variables of a test or of a shell are not meant for the workers.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
         for _ in range(count):
             self._living.append(len(self._workers))

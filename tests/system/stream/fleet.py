@@ -51,7 +51,7 @@ def _pending(number: int, day: int, sick: bool) -> int:
 def compose_reading(
     serial: str, host: HostName, at: datetime, hours: int, pending: int, *, passed: bool = True
 ) -> Reading:
-    """What a hard disk says after `hours` of power, with so many sectors that wait to be reallocated."""
+    """Compose a reading of a hard disk after `hours` of power, with `pending` sectors that wait to be reallocated."""
     raw = {5: pending // 2, 9: hours, 187: pending // 8, 194: 28, 197: pending, 198: pending, 199: 0}
     seen = Smart(
         Protocol.ATA,

@@ -142,7 +142,7 @@ def outlooks(page: Page) -> dict[str, Any]:
 
 @contextmanager
 def controlling(broker: Broker, database: str) -> Iterator[Application]:
-    """What `predrain control` runs, over a simulated cluster that has the sick disk under osd.0."""
+    """Yield the application that `predrain control` runs, over a simulated cluster with the sick disk under osd.0."""
     spec = build_tiny_cluster(1)
     osds = (replace(spec.osds[0], device=SICK, model="ST4000DM000"), *spec.osds[1:])
     cluster = SimulatedCluster(replace(spec, osds=osds), 1, datetime.now(UTC))

@@ -39,7 +39,7 @@ PATIENCE = 240.0
 MEGABYTE = 1 << 20
 BOMB = 192 * MEGABYTE
 ROOM = 160 * MEGABYTE
-"""What reading the poison may cost a worker beside what it takes anyway: less than the bomb alone."""
+"""The bytes of memory that the poison may cost a worker beside those that it takes anyway: less than the bomb alone."""
 RUN = "from predrain.service.cli import run; run()"
 OF_TOMORROW = """
 from dataclasses import replace

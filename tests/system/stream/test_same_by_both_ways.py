@@ -52,7 +52,7 @@ def mixed() -> Iterator[Reading]:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a house on SQLite made of them."""
+    """The results of an application on SQLite from the same readings."""
 
     store: str
     outlooks: int

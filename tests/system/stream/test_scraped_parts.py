@@ -56,7 +56,10 @@ def client(kafka: KafkaServer, prefix: str) -> Broker:
 
 @contextmanager
 def running(command: str, config: Path) -> Iterator[Callable[[], str]]:
-    """What a process tells Prometheus each time that it is asked; ended in order by a signal."""
+    """Run a process, and yield a function that returns the metrics that the process has for Prometheus.
+
+    A signal ends the process in order.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREDRAIN_")}
     path = config.with_name(f"{command}.txt")
     with path.open("wb") as said:

@@ -37,14 +37,14 @@ BATCH = 2_000
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it. Times in seconds."""
+    """The outcome of a trial. Times are in seconds."""
 
     readings: int
     """Different ones; some were sent twice."""
     unlike: dict[str, list[str]]
     """Devices by the table in which both stores differ on them: none should."""
     told: tuple[Told, Told]
-    """What was announced by the single process, and by the workers."""
+    """The announcements of the single process, and those of the workers."""
     exits: list[int]
     """Of the workers that were ended, not killed."""
     alone: tuple[float, float]
@@ -53,13 +53,13 @@ class Trial:
     shared: tuple[float, float]
     """As `alone`, the processor's of all workers, without Kafka and PostgreSQL."""
     steps: list[str]
-    """What was done to the workers, and when."""
+    """The actions on the workers, each with its time."""
     peaks: list[int]
     """Bytes of RSS, of every worker."""
 
     @property
     def alike(self) -> bool:
-        """Whether both ways came to the same."""
+        """Return True if both ways came to the same result."""
         return not self.unlike and self.told[0] == self.told[1]
 
 
@@ -90,7 +90,7 @@ def tried(kafka: KafkaServer, database: str, folder: Path, drives: int, days: in
         random, stored = Random(drives), Rows(database)
 
         def once(share: float, said: str, *does: Callable[[], object]) -> None:
-            """When so much is stored."""
+            """Wait until this share of the readings is stored; then note the step and carry it out."""
             crew.until(lambda: stored.readings >= share * count, lambda: stored.readings)
             steps.append(f"{time.monotonic() - began:5.0f} s, {stored.readings:,} stored: {said}")
             for one in does:
