@@ -34,7 +34,7 @@ class SbomRefused(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """What a document is about: the package URL without its version (`pkg:pypi/predrain`), and the version."""
+    """The package that a document describes: its URL without the version (`pkg:pypi/predrain`), and the version."""
 
     url: str
     version: str

@@ -1,4 +1,4 @@
-"""Checks the prose of pages and product code against CONTRIBUTING.md: `python -m tests.prose.checker`."""
+"""Checks the prose of pages and code against CONTRIBUTING.md: `python -m tests.prose.checker`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tests.prose.paragraphs import Paragraph, read_code, read_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LONGEST_SENTENCE_WORDS: Final = 45
-CODE_FOLDERS: Final = ("actions", "collector", "data", "features", "models", "service")
+CODE_FOLDERS: Final = ("actions", "collector", "data", "deploy", "features", "models", "service", "tests")
+OWN_PROSE: Final = ("docstring", "comment")
+"""The kinds of paragraphs of tests that are checked. The strings of a test are its input and the expected output."""
 WORDS_FREE: Final = {
     "docs/glossary.md": "the glossary explains predrain's own words",
     "data/older_documents.py": "sentences of earlier releases are read as they were written",
@@ -75,7 +77,7 @@ def find_offences(paragraph: Paragraph) -> Iterator[Offence]:
 
 
 def find_all_offences(root: Path) -> Iterator[Offence]:
-    """Yield every offence of the pages and of the product code under the root."""
+    """Yield every offence of the pages and of the code under the root."""
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
     for file in (name for name in listed.splitlines() if (root / name).is_file()):
         page = file.endswith(".md") and file.startswith(
@@ -83,6 +85,8 @@ def find_all_offences(root: Path) -> Iterator[Offence]:
         )
         if page or (file.endswith(".py") and file.startswith(CODE_FOLDERS)):
             for paragraph in (read_page if page else read_code)(file, (root / file).read_text()):
+                if file.startswith("tests/") and paragraph.kind not in OWN_PROSE:
+                    continue
                 for offence in find_offences(paragraph):
                     if offence.rule not in _WORDS or not file.startswith(tuple(WORDS_FREE)):
                         yield offence

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tests.prose import checker
@@ -100,6 +103,25 @@ def test_each_parameter_of_a_docstring_is_a_paragraph_of_its_own() -> None:
     assert [paragraph.text for paragraph in read_code("a.py", code) if paragraph.text] == [
         "Train.", "Parameters ----------", "seed of the draw.", "out folder."
     ]  # fmt: skip
+
+
+def test_of_a_test_the_docstrings_and_comments_are_checked_and_its_strings_are_not(
+    tmp_path: Path,
+) -> None:
+    code = '"""What a rung is."""\n# as people are told\nassert say() == "A pin was dropped."\n'
+    for folder in ("tests", "service"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text(code)
+    for command in ("init", "add ."):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    places = [offence.place for offence in find_all_offences(tmp_path)]
+    assert sorted({*places}) == [
+        "service/a.py:1",
+        "service/a.py:2",
+        "service/a.py:3",
+        "tests/a.py:1",
+        "tests/a.py:2",
+    ]
 
 
 @pytest.mark.slow
