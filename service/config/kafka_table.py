@@ -28,7 +28,7 @@ class KafkaTable(BaseModel):
     both hold records, so the numbers are for a cluster's whole life.
 
     Retention, with 0.7 kB a reading and 1.05 kB for one minute of a host with 20 OSDs, as a broker keeps them
-    (`python -m tests.bench.sized`): 7 days of readings are 0.7 GB for 6,000 disks and 12 GB for 100,000, and
+    (`python -m tests.bench.stored_bytes`): 7 days of readings are 0.7 GB for 6,000 disks and 12 GB for 100,000, and
     workers may be down for that week. A day of latency is 0.45 GB for 300 hosts and 7.5 GB for 5,000, and older
     latencies decide nothing. All this is multiplied by the replicas. History (announcements, samples of drains,
     dead letters) is kept as long as in the store.

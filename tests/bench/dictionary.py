@@ -1,7 +1,7 @@
 """`python -m tests.bench.dictionary NUMBER`: learns a dictionary for the readings and outlooks of the store.
 
 The dictionary is learned from the recorded answers of PREDRAIN_DATA, without the models that the benches measure. So
-the sizes that `python -m tests.bench.sized` prints are those of models that the dictionary does not know. Serial
+the sizes that `python -m tests.bench.stored_bytes` prints are those of models that the dictionary does not know. Serial
 numbers and WWNs are replaced by random ones. No dictionary that stores use already is learned again (decision 0053).
 """
 

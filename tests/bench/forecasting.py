@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tests.bench.figure import Figure, MissingInput, Work
-from tests.bench.plain import difference, plain_features
+from tests.bench.plain_features import difference, plain_features
 from tests.conftest import data_folder
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from predrain.models.forecast.training import (
 )
 from predrain.models.lab.backtest.judged_readings import without_fates
 from tests.bench.forecast import CHANGES
-from tests.bench.left_alone import WEEK, join_books, list_lives, score_weekly
+from tests.bench.frozen_bundle import WEEK, join_books, list_lives, score_weekly
 from tests.conftest import data_folder
 
 SHIPPED_BY, LEARNED_BY = date(2014, 3, 31), date(2015, 3, 31)

@@ -1,7 +1,7 @@
 """How often the rules flag drives in service, and how often drives that failed: `make bench-rules`.
 
 Hard disks are judged as those that the forecast knows nothing of; what the rules add to a forecast that knows them is
-measured on the histories (tests/bench/floor.py).
+measured on the histories (tests/bench/rules_contribution.py).
 
 In service: an upper bound of false alarms, since some flagged drives are failing. A fleet's drive is seen once, so
 signs that need a rise cannot show there; how often those flag is bounded by failing drives long before their end.
@@ -26,7 +26,7 @@ from predrain.data.outlook import Status
 from predrain.data.reading import Reading
 from predrain.features.drive_state import observe_reading
 from predrain.models.forecast.rules import RuleVerdict, judge_by_rules, judge_symptoms
-from tests.bench import evidence, floor
+from tests.bench import evidence, rules_contribution
 from tests.bench.shares import Share
 from tests.conftest import data_folder
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Set PREDRAIN_DATA to the folder that holds evidence/.", file=sys.stderr)
         return 1
     console = Console(width=None if sys.stdout.isatty() else 120)
-    for title, shares in chain(measured(folder / "evidence"), floor.measured(folder / "drives")):
+    for title, shares in chain(measured(folder / "evidence"), rules_contribution.measured(folder / "drives")):
         if options.json:
             for share in shares:
                 low, high = share.interval

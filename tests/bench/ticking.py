@@ -25,8 +25,8 @@ from predrain.data.ids import DeviceId
 from predrain.data.outlook import Outlook, Status
 from predrain.data.store.sqlite_store import SqliteStore
 from tests.actions.made import ec_spec
-from tests.bench.dumped import Dumped
 from tests.bench.figure import Figure, Work
+from tests.bench.generated_dumps import Dumped
 
 TICKS, TICK_SECONDS = 12, 10.0
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -21,7 +21,7 @@ from predrain.service.forecasting.bundle_choice import BundledForecaster
 from predrain.service.streams.kept_announcements import ROOM, read_announced, write_announced
 from predrain.service.streams.log_recall import RECALLED
 from tests.service.conftest import NOON, Place, shut, smart_reading
-from tests.service.parted import Member, Partitions
+from tests.service.partitioned_log import Member, Partitions
 from tests.service.test_shared_worker import put, worker_on
 from tests.service.test_worker import work
 

@@ -14,7 +14,7 @@ from predrain.data.log.memory_log import MemoryLog
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.forecasting.bundle_choice import BundledForecaster
 from tests.service.conftest import NOON, smart_reading
-from tests.service.parted import Member, Partitions
+from tests.service.partitioned_log import Member, Partitions
 from tests.service.test_shared_worker import put, stored, worker_on
 
 SERIALS = [f"Z{n}" for n in range(40)]

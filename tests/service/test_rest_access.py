@@ -8,7 +8,7 @@ import pytest
 
 from predrain.service.access.credentials import CredentialBook, CredentialKind
 from predrain.service.access.tokens import Scope
-from tests.service.access.test_at_the_door import raw
+from tests.service.access.test_http_attacks import raw
 from tests.service.conftest import Place, Serve, Site, shut, smart_reading, with_service
 from tests.service.test_worker import work
 

@@ -28,7 +28,7 @@ from predrain.service.storage.record_sender import RecordSender
 from predrain.service.streams.log_recall import recall_announcements
 from predrain.service.streams.outlook_announcements import Announcements
 from tests.service.conftest import NOON, SetClock, smart_reading
-from tests.service.parted import Member, Partitions
+from tests.service.partitioned_log import Member, Partitions
 
 SERIALS = tuple("ABCDEFGH")
 

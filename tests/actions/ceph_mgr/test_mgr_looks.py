@@ -16,7 +16,7 @@ import pytest
 from predrain.actions.ceph_mgr.predrain.kept_texts import write_kept
 from predrain.actions.ceph_mgr.predrain.last_report import LastReport, encode_last_report
 from predrain.actions.ceph_mgr.predrain.service_requests import UnusableAnswer
-from tests.actions.ceph_mgr.test_mgr_told import drain, osd, told
+from tests.actions.ceph_mgr.test_mgr_reports import drain, osd, told
 
 PACKAGE = "predrain.actions.ceph_mgr.predrain"
 HALT = "predrain/halt"

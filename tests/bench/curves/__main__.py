@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from predrain.actions.core.drain_policy import Policy
-from tests.bench.curves.felt import Window, by_second, paired, pooled, window
+from tests.bench.curves.client_latency import Window, by_second, paired, pooled, window
 from tests.bench.curves.load import Clients, Op
 from tests.bench.curves.peering import SHORT_LOGS
 from tests.bench.curves.runs import LATE, Bench, Drainage, Run, Say

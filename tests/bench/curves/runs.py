@@ -23,7 +23,7 @@ from predrain.actions.core.in_flight import list_watched_osds
 from predrain.data.drain import Drain, DrainState
 from predrain.data.store.sqlite_store import SqliteStore
 from predrain.service.app.scheduler import LookCadence
-from tests.bench.curves.felt import Window, by_second, window
+from tests.bench.curves.client_latency import Window, by_second, window
 from tests.bench.curves.load import Clients, settled
 from tests.system.ceph.minicluster import CommandError, MiniCluster
 

@@ -15,8 +15,8 @@ from tests.bench.growth.measures import KEPT_READINGS, GrowthSeries, MeasureName
 from tests.bench.growth.probing import compute_patience, sample_memory, wait_for, wait_until_at_rest
 from tests.bench.growth.service_control import MeasuredService, ask_for_devices, read_page, start_service
 from tests.bench.loading import A_POST, Hosts, StampedEnvelopes
-from tests.bench.sized import measure_file
 from tests.bench.stage import drives
+from tests.bench.stored_bytes import measure_file
 
 SETTLED_SECONDS = RETAIN_FIRST_SECONDS + 1.0
 """Seconds after a start in which the last of what is done once begins: the retention."""

@@ -39,7 +39,7 @@ from tests.bench.growth.service_control import (
     start_service,
 )
 from tests.bench.loading import StampedEnvelopes
-from tests.bench.sized import measure_tables
+from tests.bench.stored_bytes import measure_tables
 
 WORKERS = 2
 TABLES = ("readings", "outlooks")

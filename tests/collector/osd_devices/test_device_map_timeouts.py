@@ -13,8 +13,8 @@ import pytest
 
 from predrain.collector.osd_devices import TimeoutRunner, seat_map
 from predrain.data.reading import Role
+from tests.collector.osd_devices.device_rows import data, disks, key
 from tests.collector.osd_devices.fake_host import FakeHost
-from tests.collector.osd_devices.told import data, disks, key
 from tests.deadlines import idle_seconds
 
 _DETACH = 2

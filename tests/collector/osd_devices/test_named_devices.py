@@ -11,8 +11,8 @@ import pytest
 from predrain.collector.osd_devices import named_disks, seat_map
 from predrain.data.ids import OsdKey
 from tests.collector.latency.fake_osd import FakeOsd, garbage
+from tests.collector.osd_devices.device_rows import FSID, OTHER, data, key
 from tests.collector.osd_devices.fake_host import FakeHost
-from tests.collector.osd_devices.told import FSID, OTHER, data, key
 
 ONE, TWO = key(1), key(2)
 DISK = b'[{"device":"/dev/sda","device_id":"MINI_HDD4T_Z0000000"}]'

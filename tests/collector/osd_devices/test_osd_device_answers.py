@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from predrain.collector.osd_devices import seat_map
 from predrain.data.ids import ClusterId, OsdId
 from predrain.data.reading import OsdDevice, Role
+from tests.collector.osd_devices.device_rows import FSID, data, key, metadata, volume
 from tests.collector.osd_devices.fake_host import FakeHost
-from tests.collector.osd_devices.told import FSID, data, key, metadata, volume
 
 SAMPLES = Path(__file__).parent / "samples"
 

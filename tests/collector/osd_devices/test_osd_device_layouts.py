@@ -10,8 +10,8 @@ import pytest
 from predrain.collector.osd_devices import seat_map
 from predrain.data.ids import OsdId
 from predrain.data.reading import OsdDevice, Role
+from tests.collector.osd_devices.device_rows import FSID, data, disks, key
 from tests.collector.osd_devices.fake_host import FakeHost
-from tests.collector.osd_devices.told import FSID, data, disks, key
 
 
 def test_a_host_without_ceph_has_no_osds_and_no_trouble(host: FakeHost) -> None:

@@ -6,8 +6,8 @@ import json
 
 from predrain.collector.osd_devices import seat_map
 from predrain.data.reading import Role
+from tests.collector.osd_devices.device_rows import FSID, OTHER, data, disks, key, metadata, volume
 from tests.collector.osd_devices.fake_host import FakeHost
-from tests.collector.osd_devices.told import FSID, OTHER, data, disks, key, metadata, volume
 
 
 def test_without_folders_the_lvm_tags_seat_the_osds(host: FakeHost) -> None:

@@ -12,8 +12,8 @@ import pytest
 from predrain.collector.osd_devices import VolumeTags, seat_map
 from predrain.collector.osd_devices.volume_tags import ASKED, LVS
 from predrain.data.reading import Role
+from tests.collector.osd_devices.device_rows import FSID, data, disks, key
 from tests.collector.osd_devices.fake_host import FakeHost
-from tests.collector.osd_devices.told import FSID, data, disks, key
 
 NOT_ACTIVE = (Path(__file__).parent / "samples" / "lvs-not-active.json").read_bytes()
 """The output of lvs 2.03.16 for an OSD with its data on /dev/loop0 and its DB on /dev/loop1."""

@@ -17,7 +17,7 @@ from predrain.data.log.log_port import Record, Topic
 from predrain.data.refusal import Refusal
 from predrain.service.rest.problem_answers import LONGEST_FAULT, LONGEST_PLACE, MOST_FAULTS
 from predrain.service.rest.reading_routes import MOST_REASONS, NO_REASON, answer_delivery
-from tests.service.access.test_at_the_door import connect
+from tests.service.access.test_http_attacks import connect
 from tests.service.conftest import (
     INGEST_TOKEN,
     NOON,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.deadlines import idle_seconds
-from tests.service.access.test_at_the_door import connect, impatient
+from tests.service.access.test_http_attacks import connect, impatient
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 EVENTS = b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"

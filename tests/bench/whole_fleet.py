@@ -1,8 +1,10 @@
-"""`python -m tests.bench.fleetwide --drives 100000`: a whole fleet through one process and through workers over a real
-Kafka and PostgreSQL, killed and added while they run; what both store is compared bit by bit. Before it, what a worker
-remembers of a drive (`--drives 0`: only that).
+"""A whole fleet through one process, and through workers over a real Kafka and PostgreSQL.
 
-Takes half an hour for 100,000 drives on two cores; `--folder` is where both servers' data lie meanwhile (some GB).
+`python -m tests.bench.whole_fleet --drives 100000` kills and adds workers while they run, and compares bit by bit what
+both ways store. Before that, it measures the memory that a worker takes for a drive (`--drives 0`: only that).
+
+The run takes half an hour for 100,000 drives on two cores. `--folder` names the place for the data of both servers,
+which take some GB.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from predrain.data.store.postgres_store import migrate_postgres_store
+from tests.bench.drive_memory import DAYS, remembered
 from tests.bench.figure import MissingInput
-from tests.bench.remembered import DAYS, remembered
 from tests.system.kafka.broker import Broker
 from tests.system.postgres.server import running
 from tests.system.stream.trial import Trial, tried
@@ -23,7 +25,7 @@ from tests.system.stream.trial import Trial, tried
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print; 1 when anything differs."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.fleetwide", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.whole_fleet", description=__doc__)
     parser.add_argument("--drives", type=int, default=100_000)
     parser.add_argument("--days", type=int, default=3)
     parser.add_argument(

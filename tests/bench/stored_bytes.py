@@ -1,4 +1,4 @@
-"""`python -m tests.bench.sized`: bytes on disk of a reading, its outlook and a host's latencies, in Kafka,
+"""`python -m tests.bench.stored_bytes`: bytes on disk of a reading, its outlook and a host's latencies, in Kafka,
 PostgreSQL and in one process's files. Real disks' answers, sent as hosts of twenty disks send them; some minutes.
 """
 
@@ -40,7 +40,9 @@ Bytes = Callable[[], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print; 1 where something is missing."""
-    argparse.ArgumentParser(prog="python -m tests.bench.sized", description=__doc__).parse_args(arguments)
+    argparse.ArgumentParser(prog="python -m tests.bench.stored_bytes", description=__doc__).parse_args(
+        arguments
+    )
     with tempfile.TemporaryDirectory(prefix="predrain-sized-") as folder:
         try:
             print("\n".join([*shared(Path(folder)), *alone(Path(folder))]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.curves.felt import Window, by_second, held_up_at_once, paired, pooled, window
+from tests.bench.curves.client_latency import Window, by_second, held_up_at_once, paired, pooled, window
 from tests.bench.curves.load import Op
 
 

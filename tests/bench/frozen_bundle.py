@@ -1,9 +1,10 @@
 """A bundle that is left alone for five quarters, beside one that is trained again before each of them.
 
-`python -m tests.bench.left_alone` trains on the fleet of 2013 and 2014, and judges 2015 and the first quarter of 2016
-with one landmark a week. It compares three ways. The frozen bundle keeps the thresholds and base rates of the training.
-The bundle in service follows the fleet: once a month its base rates and thresholds are learned from the forecasts and
-failures so far, as in `service.forecasting.forecast_health`. The third bundle is trained again before each quarter.
+`python -m tests.bench.frozen_bundle` trains on the fleet of 2013 and 2014, and judges 2015 and the first quarter of
+2016 with one landmark a week. It compares three ways. The frozen bundle keeps the thresholds and base rates of the
+training. The bundle in service follows the fleet: once a month its base rates and thresholds are learned from the
+forecasts and failures so far, as in `service.forecasting.forecast_health`. The third bundle is trained again before
+each quarter.
 
 The table has for each quarter the share of the failures that were called bad or a warning in the 30 days before, and
 the share of the healthy months that were called so.
@@ -58,7 +59,7 @@ WAYS = ("frozen", "in service", "trained anew")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.left_alone", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.frozen_bundle", description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(arguments)
     folder = data_folder()
