@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -34,6 +34,10 @@ TICKS_A_LOOK = 50
 
 class CannotListen(Refusal):
     """The service cannot listen on the address or port."""
+
+
+class ServerNotStarted(Refusal):
+    """The HTTP server ended before it answered a request."""
 
 
 class UnencryptedListen(Refusal):
@@ -130,18 +134,24 @@ class ServedApplication(uvicorn.Server):
         self.run(sockets=[self._listener])
 
     def serve_aside(self) -> Callable[[], None]:
-        """Serve in a thread; return a function that stops it, once requests are answered or the server has failed."""
+        """Serve in a thread; return a function that stops it, once requests are answered. Raises ServerNotStarted."""
 
         def serve_and_release() -> None:
             """Serve to the end. A server that could not start keeps nobody waiting."""
             try:
-                self.serve_here()
+                with suppress(SystemExit):  # uvicorn raises it where it cannot start, and has logged the cause
+                    self.serve_here()
             finally:
                 self._answers.set()
 
         thread = threading.Thread(target=serve_and_release, name="http", daemon=True)
         thread.start()
         self._answers.wait()
+        if not self.started:
+            thread.join()
+            raise ServerNotStarted(
+                "the HTTP server ended before it answered; the cause is in the lines above this one"
+            )
 
         def stop() -> None:
             self._leaving()
