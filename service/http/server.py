@@ -139,7 +139,8 @@ class ServedApplication(uvicorn.Server):
         def serve_and_release() -> None:
             """Serve to the end. A server that could not start keeps nobody waiting."""
             try:
-                with suppress(SystemExit):  # uvicorn raises it where it cannot start, and has logged the cause
+                # uvicorn exits where it cannot start, and has logged the cause.
+                with suppress(SystemExit):
                     self.serve_here()
             finally:
                 self._answers.set()
