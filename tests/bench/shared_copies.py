@@ -26,8 +26,10 @@ MONTHS = 6
 ROWS_PER_PART = 10_000
 """So that the shorter history has 72 parts: work that grows with the parts shows in few rows."""
 LARGE_DRIVES, LARGE_MONTHS = 20_000, 12
-"""A history of 7.2 million drive-days, in ten parts of the size that a training uses. Beside two workers on two cores this
-process needs about 1 s of processor of its own, so that in 6 months of 4,000 drives a second worker brings little.
+"""A history of 7.2 million drive-days, in ten parts of the size that a training uses.
+
+Beside two workers on two cores this process needs about 1 s of processor of its own, so that in 6 months of 4,000
+drives a second worker brings little.
 """
 COUNTERS = (5, 9, 12, 187, 188, 193, 194, 197, 198, 199, 241, 242)
 
