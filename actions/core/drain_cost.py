@@ -218,7 +218,7 @@ class DrainCost:
 
     @property
     def sentence(self) -> str:
-        """Return the comparison as a sentence: `Moving 14 TB now costs 14; waiting costs 31.`"""
+        """Return the comparison as a sentence: `Moving 14 TiB now costs 14; waiting costs 32.`"""
         unit, name = _choose_byte_unit(self.bytes)
         waiting = self.waiting / unit
         told = f"{waiting:.0f}" if waiting >= 9.95 else f"{waiting:.1f}" if waiting >= 0.05 else "under 0.1"
@@ -253,7 +253,7 @@ def death_cost(size: int, costs: DeathCosts, groups: Iterable[ShardGroup] = ()) 
 
 
 def _choose_byte_unit(size: int) -> tuple[float, str]:
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):  # as the plan and Ceph print sizes
         if size >= 0.95 * unit:
             return unit, name
     return 1.0, "bytes"

@@ -62,16 +62,16 @@ def test_a_drain_pays_once_waiting_costs_more_than_moving() -> None:
 
 
 def test_the_decision_is_said_in_one_sentence() -> None:
-    told = weigh_drain(disk(0.2, 14 * TB)).sentence
-    assert told == "Moving 14 TB now costs 14; waiting costs 31."
+    told = weigh_drain(disk(0.2, 14 * 2**40)).sentence
+    assert told == "Moving 14 TiB now costs 14; waiting costs 32."
 
 
 @pytest.mark.parametrize(
     ("size", "told"),
     [
         (300, "Moving 300 bytes now costs 300; waiting costs 300."),
-        (2_760_000_000_000, "Moving 2.8 TB now costs 2.8; waiting costs 2.8."),
-        (50 * 10**9, "Moving 50 GB now costs 50; waiting costs 50."),
+        (2_760_000_000_000, "Moving 2.5 TiB now costs 2.5; waiting costs 2.5."),
+        (50 * 2**30, "Moving 50 GiB now costs 50; waiting costs 50."),
     ],
 )
 def test_the_sentence_takes_the_unit_that_the_bytes_have(size: int, told: str) -> None:

@@ -106,9 +106,9 @@ def test_a_bad_disk_whose_drain_does_not_pay_is_refused_with_what_moving_and_wai
 def test_a_warning_whose_drain_pays_is_proposed_with_the_decision_in_one_line() -> None:
     (answer,) = propose_drains(calm_view(), POLICY, weighed(bad_outlook(0, status=Status.WARNING)))
     assert isinstance(answer, DrainProposal)
-    assert answer.drain.reason.endswith("Moving 60 GB now costs 60; waiting costs 360.")
+    assert answer.drain.reason.endswith("Moving 56 GiB now costs 56; waiting costs 335.")
     assert answer.drain.plan is not None
-    assert "moving 60 GB now costs 60; waiting costs 360" in answer.drain.plan.why
+    assert "moving 56 GiB now costs 56; waiting costs 335" in answer.drain.plan.why
 
 
 def test_the_cost_of_a_failure_decides_which_disks_are_proposed() -> None:
