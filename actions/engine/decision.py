@@ -434,10 +434,10 @@ class DecisionRound:
         if short := refuse_short(batch.pgs, self.context):
             return (Hold(hold_drain(drain, (short,), self.context.now), (short,)),)
         if self._crosses_other_step(batch):
-            return (Wait(drain, "another drain's step in this look is on the same PGs"),)
+            return (Wait(drain, "another drain's step in this poll is on the same PGs"),)
         if any(isinstance(command, Reweight | CrushReweight) for command in batch.commands):
             if self.weighed:  # each computed the PGs' places with the other's old weight
-                return (Wait(drain, "another drain changes a weight in this look"),)
+                return (Wait(drain, "another drain changes a weight in this poll"),)
             self.weighed = True
         return (self._step(drain, batch),)
 

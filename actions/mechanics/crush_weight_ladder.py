@@ -78,7 +78,7 @@ def build_weight_step(
     if len(moved) > starts and (allowance.taken or not idle):
         return CommandBatch(waits_for="PGs that only move together wait for the whole budget")
     if moved.keys() & allowance.taken:
-        return CommandBatch(waits_for="another drain's step in this look is on the same PGs")
+        return CommandBatch(waits_for="another drain's step in this poll is on the same PGs")
     fallen = find_void_upmaps(view, moved)
     if restore_first := fallen & frozenset(mapped_pgs):
         return CommandBatch(restore_first=restore_first)

@@ -193,7 +193,7 @@ def build_upmap_steps(
         commands.append(build_upmap_command(id_, pairs, choose_pg_temp_members(view, pg, up)))
         pgs.append(id_)
     went = ", ".join(f"{m.pg} osd.{m.source}>osd.{m.target}" for sent in chosen.values() for m in sent)
-    return CommandBatch(tuple(commands), frozenset(pgs), f"pin {went}")
+    return CommandBatch(tuple(commands), frozenset(pgs), f"upmap {went}")
 
 
 def pull_back(view: ClusterView, drain: Drain, context: Context, allowance: Allowance) -> CommandBatch:

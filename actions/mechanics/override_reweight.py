@@ -48,7 +48,7 @@ from predrain.data.setting import UpmapItem
 FULL = 65536
 _CHUNK = 1024
 """PGs placed at once in the search for those that a reweight step takes back."""
-_BESIDE = "another drain's step in this look is on the same PGs"
+_BESIDE = "another drain's step in this poll is on the same PGs"
 
 
 def compute_override_draws(view: ClusterView, osd: OsdId, pgs: Collection[PgId]) -> dict[PgId, int]:

@@ -411,5 +411,5 @@ def test_an_override_goes_no_further_than_a_pg_that_another_drain_stirs_in_the_s
     run.cluster.apply(command)
     run.ticks(6)
     assert rung(set(hanging)).commands == ()
-    assert rung(set(hanging)).waits_for == "another drain's step in this look is on the same PGs"
+    assert rung(set(hanging)).waits_for == "another drain's step in this poll is on the same PGs"
     assert rung(set()).pgs

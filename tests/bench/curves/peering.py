@@ -149,7 +149,7 @@ def main() -> int:
             time.sleep(2)
             for number in range(2 * asked.moves):
                 pg, told = untouched(cluster)[0], bool(number % 2)
-                kind = f"{'pin and pg-temp' if told else 'pin alone'}, damping {pace} s"
+                kind = f"{'upmap and pg-temp' if told else 'upmap alone'}, damping {pace} s"
                 cost = move(cluster, live, clients, pg, member=0 if number % 4 < 2 else 2, told=told)
                 print(f"  {number + 1}/{2 * asked.moves} {kind}: {cost}", file=sys.stderr, flush=True)
                 costs.setdefault(kind, []).append(cost)

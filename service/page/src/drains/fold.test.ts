@@ -33,6 +33,6 @@ test("the event folds lines, and no word of their sentences", () => {
 });
 
 test("an answer of its own line stands beside its decision", () => {
-  const folded = fold([line(1, "pin 1.24"), line(1, "", "set 1.24", "")]);
-  assert.deepEqual(folded.map((one) => [one.decision, one.result]), [["pin 1.24", "set 1.24"]]);
+  const folded = fold([line(1, "upmap 1.24"), line(1, "", "set 1.24", "")]);
+  assert.deepEqual(folded.map((one) => [one.decision, one.result]), [["upmap 1.24", "set 1.24"]]);
 });
