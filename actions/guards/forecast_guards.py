@@ -21,6 +21,7 @@ from predrain.data.residence import ResidenceLimits, ResidenceState, decide_resi
 AUTOMATIC = "predrain"
 """`Drain.asked_by` of an automatic drain."""
 _INSTANT = timedelta(microseconds=1)
+_PROVEN = "The outlook is confirmed, and the bundle is proven."
 
 
 def mass_suspicion(view: ClusterView, drain: Drain, policy: Policy, context: Context) -> Pass | Refuse:
@@ -146,9 +147,7 @@ def _worth_it(
             },
         )
     bundle = _check_bundle(view, policy, context)
-    if isinstance(bundle, Refuse):
-        return bundle
-    return Pass(f"{cost.sentence} The outlook is confirmed, and the bundle is proven.")
+    return bundle if isinstance(bundle, Refuse) else Pass(f"{cost.sentence} {bundle.sentence}")
 
 
 def _describe_span(hours: float) -> str:
@@ -219,7 +218,7 @@ def _check_slowness(drain: Drain, policy: Policy, context: Context) -> Pass | Re
 
 def _check_bundle(view: ClusterView, policy: Policy, context: Context) -> Pass | Refuse:
     if context.bundle_since is None:
-        return Pass("a confirmed outlook of a proven bundle")
+        return Pass(_PROVEN)
     age = context.now - context.bundle_since
     if age < policy.new_bundle_quiet:
         left = (policy.new_bundle_quiet - age).total_seconds() / 3600
@@ -238,4 +237,4 @@ def _check_bundle(view: ClusterView, policy: Policy, context: Context) -> Pass |
             f"The new bundle calls {newly} of {devices} disks newly bad, limit {most:.1%}.",
             {"newly_bad": newly, "devices": devices},
         )
-    return Pass("a confirmed outlook of a proven bundle")
+    return Pass(_PROVEN)
