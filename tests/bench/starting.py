@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench.figure import Figure, Work
+from tests.ports import hold_port
 
 STARTS = 3
 DISKS = 6_000
@@ -61,11 +61,13 @@ def restarted(disks: int, *, checkpoints: bool = True) -> Work:
 
 def bare() -> Work:
     """The same framework and server with one route and nothing behind it."""
-    return _fastest([_started(["-c", BARE, str(port)], port) for port in _ports(STARTS)])
+    return _fastest(
+        [_started(["-c", BARE, str(port)], port) for port in (hold_port() for _ in range(STARTS))]
+    )
 
 
 def _ours(state: Path, route: str = "healthz") -> Work:
-    (port,) = _ports(1)
+    port = hold_port()
     return _started(["-c", UP, "up", "--port", str(port), "--state", str(state)], port, route)
 
 
@@ -106,16 +108,6 @@ def _fastest(starts: list[Work]) -> Work:
     best = min(starts, key=lambda one: one.quiet)
     best.note = f"best of {len(starts)}, files in memory"
     return best
-
-
-def _ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def _filled(state: Path) -> None:

@@ -26,9 +26,9 @@ from tests.chaos.program import Program
 from tests.chaos.proxy import TcpProxy
 from tests.chaos.schedule import Part, Way
 from tests.chaos.spool_host import CollectorHost, Delivery, LoadHost, SpoolHost
+from tests.ports import hold_port
 from tests.system.kafka import broker as kafka_server
 from tests.system.kafka.broker import Broker as KafkaServer
-from tests.system.kafka.broker import free_ports
 from tests.system.postgres.server import Server
 
 PREFIX = "chaos."
@@ -163,7 +163,7 @@ def _build_kafka(folder: Path, size: FleetSize, random: Random, closing: ExitSta
 
 def _build_http(folder: Path, size: FleetSize, random: Random, closing: ExitStack) -> Arena:
     to_service = _proxied(closing)
-    (to_service.target,) = free_ports(1)
+    to_service.target = hold_port()
     state, config = folder / "service", folder / "service.toml"
     config.write_text(f'[service]\nport = {to_service.target}\nstate = "{state}"\n')
     service = Program([PREDRAIN, "up", "--config", config], folder / "service.log")

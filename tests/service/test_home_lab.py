@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import pytest
 
 from tests.collector.fake_smartctl import FakeSmartctl, every_kind
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 
 PREDRAIN = (sys.executable, "-c", "from predrain.service.cli import run; run()")
 DISKS = 22
@@ -64,9 +64,7 @@ class HomeLab:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[HomeLab]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = hold_port()
     state = tmp_path / "state"
     service = subprocess.Popen(
         [*PREDRAIN, "up", "--port", str(port), "--state", str(state)], stdout=subprocess.DEVNULL

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from predrain.data.ids import DeviceId, HostName
 from predrain.data.reading import Counters, Identity, Protocol, Reading, Smart
 from predrain.service.storage.record_sender import RecordSender
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.system.browsing import DESK, Opened, chromium
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -34,9 +34,7 @@ class Service:
     """`predrain up` on one port, which can die and come back."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = int(free.getsockname()[1])
+        self._port = hold_port()
         self._folder = folder
         self.url = f"http://127.0.0.1:{self._port}"
 

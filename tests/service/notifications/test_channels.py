@@ -32,6 +32,7 @@ from predrain.service.notifications.mail_channel import MailChannel
 from predrain.service.notifications.notification_log import Message
 from predrain.service.notifications.notifier import Notifier
 from predrain.service.notifications.webhook_channel import WebhookChannel
+from tests.ports import hold_port
 from tests.service.notifications.snapshots import NOW, Fleet, device
 from tests.service.notifications.test_notifier import Kept, live
 
@@ -77,9 +78,7 @@ class Post:
 
 @contextmanager
 def post_office(post: Post, tls: ssl.SSLContext | None = None, **options: Any) -> Iterator[int]:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
+    port = hold_port()
 
     class Office(Controller):
         def factory(self) -> SMTP:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from predrain.service.http.server import Server, bind_listening_socket
 from predrain.service.rest import audit_middleware
 from predrain.service.rest.authentication import CSRF_HEADER
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.system.access.provider import CLIENT, SECRET, LocalProvider, local_provider
 
 HALT = "/api/v1/halt"
@@ -52,12 +52,6 @@ class Door:
     url: str
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture
 def readers() -> tuple[str, ...]:
     """Return the values of the claim that let a person read; `*` lets every person read."""
@@ -76,7 +70,7 @@ def door(
 ) -> Iterator[Door]:
     secret = tmp_path / "oidc.secret"
     secret.write_text(SECRET + "\n")
-    port = free_port()
+    port = hold_port()
     url = f"http://127.0.0.1:{port}"
     settings = Settings(
         service=ServiceTable(port=port, state=tmp_path / "state", external_url=url),

@@ -25,6 +25,7 @@ from predrain.service.rest.authentication import CSRF_HEADER
 from tests.attack.target import Target, read_all, running_service
 from tests.deadlines import idle_seconds
 from tests.docs.pages import DOCS
+from tests.ports import hold_port
 from tests.service.conftest import smart_reading
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -55,13 +56,6 @@ def replace_once(text: str, *pairs: tuple[str, str]) -> str:
         assert text.count(before) == 1, f"the page does not say `{before}` once"
         text = text.replace(before, after)
     return text
-
-
-def find_free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class _NamedTransport(httpx2.HTTPTransport):
@@ -107,7 +101,7 @@ def running_nginx(folder: Path, upstream_port: int) -> Iterator[Proxy]:
     folder.mkdir()
     authority = trustme.CA()
     issued = authority.issue_cert(NAME)
-    chain, key, port = folder / "fullchain.pem", folder / "key.pem", find_free_port()
+    chain, key, port = folder / "fullchain.pem", folder / "key.pem", hold_port()
     chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     key.write_bytes(issued.private_key_pem.bytes())
     server = replace_once(
@@ -170,7 +164,7 @@ def proxy(service: Target, tmp_path: Path) -> Iterator[Proxy]:
 @pytest.fixture
 def lone_proxy(tmp_path: Path) -> Iterator[Proxy]:
     """An nginx before a port on which nothing listens: it answers by itself, or says 502."""
-    with running_nginx(tmp_path / "nginx", find_free_port()) as running:
+    with running_nginx(tmp_path / "nginx", hold_port()) as running:
         yield running
 
 

@@ -23,6 +23,7 @@ from predrain.service.config.settings import ServiceTable, Settings
 from predrain.service.config.state_directory import StateDir
 from predrain.service.drains.live_cluster import LiveClusterParts
 from predrain.service.http.server import Server, bind_listening_socket, url_of
+from tests.ports import hold_port
 
 
 class MgrApplication:
@@ -31,7 +32,7 @@ class MgrApplication:
     def __init__(self, folder: Path, cluster: Cluster, policy: Policy | None = None, **service: Any) -> None:
         state = StateDir(folder).ensure_exists()
         self.store, self.log = SqliteStore(state.store), SqliteLog(state.log)
-        self.settings = Settings(service=ServiceTable(port=0, state=folder, **service))
+        self.settings = Settings(service=ServiceTable(port=hold_port(), state=folder, **service))
         self.tokens = load_admin_tokens(state.token)
         self.token = state.token.read_text().strip()
         ports = ApplicationPorts(self.log, self.store, SystemClock(), _nobody, LiveClusterParts(cluster))
@@ -40,12 +41,9 @@ class MgrApplication:
         self._stop: Callable[[], None] | None = None
 
     def up(self) -> MgrApplication:
-        """Listen; after a `down` on the same port as before."""
+        """Listen, at the same port after each `down`."""
         listener = bind_listening_socket(self.settings.service)
         self.url = url_of(listener, self.settings.service)
-        port = listener.getsockname()[1]
-        table = self.settings.service.model_copy(update={"port": port})
-        self.settings = self.settings.model_copy(update={"service": table})
         stop = Server(self.application, self.tokens, listener).serve_aside()
 
         def down() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.processes import freeze_process, thaw_process
 from tests.system.kafka.jars import classpath, missing
 
@@ -81,7 +81,7 @@ class Broker:
         self._folder, self._log, self._more, self._proxied = folder, folder / "server.log", more, proxied
         self._process: subprocess.Popen[bytes] | None = None
         names = (*LISTENERS, *proxied)
-        self._ports: dict[str, int] = dict(zip(names, free_ports(len(names)), strict=True))
+        self._ports = {name: hold_port() for name in names}
         self._classpath = classpath()
         _certificates(folder)
         self._configure()
@@ -207,14 +207,6 @@ def running_broker(folder: Path) -> Iterator[Broker]:
         yield broker.start()
     finally:
         broker.stop()
-
-
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def _certificates(folder: Path) -> None:

@@ -18,7 +18,8 @@ from predrain.service.cli.topics_commands import create_topics_command
 from predrain.service.config.settings import load_settings
 from predrain.service.doctor.finding import Finding
 from predrain.service.doctor.remote_checks import check_kafka
-from tests.system.kafka.broker import PASSWORD, USER, free_ports
+from tests.ports import hold_port
+from tests.system.kafka.broker import PASSWORD, USER
 from tests.system.kafka.broker import Broker as Process
 
 
@@ -57,7 +58,7 @@ def test_a_broker_that_is_there_is_well_and_missing_topics_have_a_cure(broker: P
 
 
 def test_each_broker_has_a_line_and_one_that_is_away_is_told(broker: Process, file: Path) -> None:
-    (port,) = free_ports(1)
+    port = hold_port()
     found = told(settings(file, [f"127.0.0.1:{port}", broker.address()]))
     assert found[f"kafka 127.0.0.1:{port}"].state == "wrong"
     assert "start it, or correct bootstrap_servers" in found[f"kafka 127.0.0.1:{port}"].told

@@ -27,8 +27,8 @@ from predrain.data.log.kafka import (
 )
 from predrain.data.log.log_port import Delivered, LogFull, Record, Topic
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.system.kafka.broker import Broker as Process
-from tests.system.kafka.broker import free_ports
 from tests.system.kafka.conftest import Make
 
 PATIENCE = 120.0
@@ -118,7 +118,7 @@ def test_a_reader_finds_its_broker_under_another_address(tmp_path: Path, broker:
     process = Process(tmp_path)
     try:
         process.start()
-        (port,) = free_ports(1)
+        port = hold_port()
         view = viewed(process)
         view = replace(view, bootstrap=(*view.bootstrap, f"127.0.0.1:{port}"))
         with closing(KafkaLog(view)) as log:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from tests.ports import hold_port
 from tests.system.install.machine import until
 
 KUBECONFIG: Final = """apiVersion: v1
@@ -132,7 +132,7 @@ class ControlPlane:
         until(is_gone, f"the end of the namespace {name}")
 
     def _start_all(self) -> None:
-        store, peer, port, controllers = reserve_ports(4)
+        store, peer, port, controllers = (hold_port() for _ in range(4))
         token = secrets.token_hex(24)
         (self._folder / "tokens").write_text(f"{token},admin,admin,system:masters\n")
         self._kubeconfig.write_text(KUBECONFIG.format(port=port, folder=self._folder, token=token))
@@ -200,14 +200,3 @@ def name_server_options(folder: Path, store: int, port: int, key: Path) -> dict[
         "service-cluster-ip-range": "10.0.0.0/24",
         "allow-privileged": "true",
     }
-
-
-def reserve_ports(count: int) -> list[int]:
-    """Return free ports of loopback."""
-    held = [socket.socket() for _ in range(count)]
-    for each in held:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ import psycopg
 import pytest
 
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.processes import freeze_process, thaw_process
 
 USER = "postgres"
@@ -65,9 +65,7 @@ class Server:
         (self._data / "pg_hba.conf").write_text(HBA)
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(SETTINGS)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = hold_port()
         self.start()
 
     def start(self) -> None:

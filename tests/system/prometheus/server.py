@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES = tuple(sorted(one for one in (DEPLOY / "prometheus").glob("*.yml") if one.stem != "prometheus"))
@@ -65,9 +65,7 @@ class Prometheus:
 @contextmanager
 def prometheus(folder: Path, targets: Mapping[str, list[tuple[str, str]]]) -> Iterator[Prometheus]:
     """Scrapes `targets`, by job the cluster and the address of each, every five seconds; ended with the context."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = hold_port()
     jobs = [
         {
             "job_name": job,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -23,6 +22,7 @@ from predrain.service.notifications.notifier import Notifier
 from predrain.service.notifications.receiver_channel import ReceiverChannel
 from predrain.service.notifications.trial_message import send_test_message
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.service.notifications.snapshots import Fleet
 from tests.service.notifications.test_notifier import Kept
 from tests.service.notifications.test_notifying_service import settings_of
@@ -36,9 +36,7 @@ CONFIG = "route:\n  receiver: none\nreceivers:\n  - name: none\n"
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
     """The port of an Alertmanager that is ready."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = hold_port()
     (tmp_path / "alertmanager.yml").write_text(CONFIG)
     with (tmp_path / "said").open("wb") as out:
         process = subprocess.Popen(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import threading
 import time
@@ -20,6 +19,7 @@ import pytest
 from predrain.data.reading import Unreadable
 from predrain.service.notifications import find_alert_causes
 from tests.deadlines import idle_seconds
+from tests.ports import hold_port
 from tests.service.notifications.snapshots import NOW, Fleet, device, host_of
 from tests.system.prometheus.server import DEPLOY, program
 
@@ -75,9 +75,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """The sample as it ships, but for its waits and for where messages go."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = hold_port()
     desk = Desk(f"http://127.0.0.1:{port}")
 
     class Inbox(BaseHTTPRequestHandler):
