@@ -61,9 +61,8 @@ def restarted(disks: int, *, checkpoints: bool = True) -> Work:
 
 def bare() -> Work:
     """The same framework and server with one route and nothing behind it."""
-    return _fastest(
-        [_started(["-c", BARE, str(port)], port) for port in (hold_port() for _ in range(STARTS))]
-    )
+    ports = [hold_port() for _ in range(STARTS)]
+    return _fastest([_started(["-c", BARE, str(port)], port) for port in ports])
 
 
 def _ours(state: Path, route: str = "healthz") -> Work:

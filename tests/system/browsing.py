@@ -76,8 +76,13 @@ class Opened:
 
 
 def settled(page: Page) -> Page:
-    """The stream is open and no grey bar is left."""
+    """The stream is open, the header names the cluster, and no grey bar is left.
+
+    The banners of a demo and of a halt come with the cluster's name and move the view down. A click during that move
+    is lost.
+    """
     expect(page.locator(".live.live")).to_be_visible()
+    expect(page.locator(".header .cluster")).not_to_be_empty()
     expect(page.locator(".loading")).to_have_count(0)
     return page
 
